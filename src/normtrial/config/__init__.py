@@ -1,0 +1,13 @@
+"""The configuration: schema, strict load, and errors that say what was meant. The only wing that knows Hydra.
+
+    config.register()                  # once, before Hydra composes
+    settings = config.load(cfg)        # DictConfig -> dataclasses, checked; no DictConfig after this
+"""
+
+from normtrial.config.explain import explained
+from normtrial.config.job import Job, current_job
+from normtrial.config.load import load
+from normtrial.config.schema import Config, register
+from normtrial.config.serialize import as_dict, as_yaml, scientific
+
+__all__ = ["Config", "Job", "as_dict", "as_yaml", "current_job", "explained", "load", "register", "scientific"]

@@ -1,0 +1,48 @@
+"""What `python train.py --help` prints: every group with its options, one line each, read from conf/."""
+
+from pathlib import Path
+
+CONF = Path(__file__).parents[3] / "conf"
+
+TEMPLATE = """\
+normtrial: which normalization, where, with which eps and affine, for this Transformer on this text?
+
+  python train.py norm=bn placement=pre               one run
+  python train.py norm=bn norm.eps=1e-3 seed=1        any value by its dotted name
+  python train.py -m norm=bn,ln seed=0,1,2            a sweep over all combinations, compared at the end
+  python train.py experiment=quick_look               a recipe from conf/experiment/
+  python train.py --cfg job norm=rms                  the whole configuration, without running
+
+{groups}
+
+Root keys (conf/config.yaml): seed, store, cache, device=auto|cpu|cuda, rerun, train.{{{train}}}
+Runs are kept in `store`, one folder a run; the same configuration is not trained twice unless rerun=true.
+"""
+
+
+def help_text(conf: Path | str = CONF) -> str:
+    """The page, with `*` at the options that are chosen by default."""
+    conf = Path(conf)
+    lines = (conf / "config.yaml").read_text(encoding="utf-8").splitlines()
+    chosen = {line.strip().removeprefix("- ").split("#")[0].strip() for line in lines}
+    sections = []
+    for folder in sorted(path for path in conf.iterdir() if path.is_dir() and path.name != "hydra"):
+        options = sorted(folder.glob("*.yaml"))
+        width = max((len(path.stem) for path in options), default=0)
+        rows = [
+            f"  {'*' if f'{folder.name}: {path.stem}' in chosen else ' '} {path.stem:<{width}}  {describe(path)}"
+            for path in options
+        ]
+        sections.append("\n".join([f"{folder.name}=…", *rows]))
+    train = lines[lines.index("train:") + 1 :]
+    keys = [line.split(":")[0].strip() for line in train if line.startswith("  ")]
+    end = next((i for i, line in enumerate(train) if not line.startswith("  ")), len(train))
+    return TEMPLATE.format(groups="\n\n".join(sections), train=", ".join(keys[:end]))
+
+
+def describe(path: Path) -> str:
+    """The first comment of an option file that is not a Hydra directive: its one line."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#") and "@package" not in line:
+            return line.lstrip("# ").strip()
+    return ""

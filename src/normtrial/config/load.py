@@ -1,0 +1,102 @@
+"""From Hydra's DictConfig to checked dataclasses: every mistake is found here, before any data is read."""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+from normtrial.config.schema import Config
+from normtrial.errors import ConfigError, not_one_of, require
+from normtrial.norms.catalogue import norm_class
+
+DEVICES = ("auto", "cpu", "cuda")
+
+
+def load(cfg: DictConfig) -> Config:
+    """Check and convert.
+
+    Raises:
+        ConfigError: an unknown key (also behind `+`), a missing value, a value out of range, or two choices
+            that cannot go together.
+    """
+    refuse_unknown_keys(cfg)
+    try:
+        config = OmegaConf.to_object(cfg)
+    except MissingMandatoryValue as error:
+        raise ConfigError(f"{error.full_key} has no value; give it on the command line or in a recipe.") from error
+    except OmegaConfBaseException as error:
+        raise ConfigError(str(error).splitlines()[0]) from error
+    assert isinstance(config, Config)
+    for name, value in _leaves(dataclasses.asdict(config)):
+        require(not (isinstance(value, float) and math.isnan(value)), f"{name} is not a number (nan).")
+    for part in dataclasses.fields(config):
+        check = getattr(getattr(config, part.name), "check", None)
+        if check is not None:
+            check()
+    _check_root(config)
+    _check_pairs(config)
+    return config
+
+
+def refuse_unknown_keys(cfg: DictConfig, path: str = "") -> None:
+    """Raise at the first key that its schema does not have: `+key=value` would slip in otherwise."""
+    schema = OmegaConf.get_type(cfg)
+    fields = [f.name for f in dataclasses.fields(schema)] if dataclasses.is_dataclass(schema) else None
+    for key in cfg:
+        name = f"{path}{key}"
+        if fields is not None and key not in fields:
+            raise unknown_key(name, [f"{path}{field}" for field in fields])
+        if OmegaConf.is_missing(cfg, key):
+            continue
+        value = cfg._get_node(key)
+        if isinstance(value, DictConfig) and not value._is_none():
+            refuse_unknown_keys(value, f"{name}.")
+
+
+def unknown_key(name: str, allowed: list[str]) -> ConfigError:
+    """The error for a key that does not exist, whatever it was prefixed with."""
+    return not_one_of("key", name, allowed, where=" for this choice" if "." in name else "")
+
+
+def _leaves(tree: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
+
+
+def _check_root(config: Config) -> None:
+    if config.device not in DEVICES:
+        raise not_one_of("device", config.device, DEVICES)
+    require(0 <= config.seed < 2**31, f"seed={config.seed} must lie between 0 and 2^31 - 1.")
+    require(
+        config.optim.warmup_steps <= config.train.steps,
+        f"optim.warmup_steps={config.optim.warmup_steps} is longer than train.steps={config.train.steps}: "
+        f"the rate would never arrive at optim.lr. Lower the warm-up (a tenth of the steps is usual).",
+    )
+
+
+def _check_pairs(config: Config) -> None:
+    """Refuse what each part allows alone but not together."""
+    norm, data = config.norm, config.data
+    cls = norm_class(norm)
+    if data.kind == "lm" and cls.mixes_positions(norm) and not cls.has_running_statistics(norm):
+        raise ConfigError(
+            f"norm={norm.name} with these options looks at other positions, so a causal language model "
+            f"(data={data.source}) would see the future. "
+            + (
+                "Set norm.condition=token."
+                if getattr(norm, "condition", None) == "sequence"
+                else "Choose a norm that reduces D only: ln, rms, ada."
+            )
+        )
+    require(
+        not (cls.mixes_examples(norm) and data.batch_size < 2),
+        f"norm={norm.name} takes its statistics over the batch, and data.batch_size={data.batch_size} leaves it "
+        "a single example (and, for a one-word text, a single token, whose variance is 0). "
+        "Set data.batch_size to 2 or more, or choose norm=ln.",
+    )

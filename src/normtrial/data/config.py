@@ -1,0 +1,63 @@
+"""The `data` group: names, meanings and checks. Values and their reasons are in `conf/data/*.yaml`."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from normtrial.data import catalogue
+from normtrial.data.tokenizer import MIN_VOCAB
+from normtrial.errors import not_one_of, require
+
+BATCHING = ("random", "bucket")
+
+
+@dataclass(kw_only=True, slots=True)
+class TextConfig:
+    """What every text set has."""
+
+    kind: ClassVar[str]
+    source: str  # a name in data.catalogue.SOURCES
+    batch_size: int  # examples: documents, or windows of a language model
+    max_len: int  # tokens an example; documents are cut behind it
+    vocab_size: int  # tokens at most, of a tokenizer trained on the whole training split
+    limit: int | None  # examples at most in each split, for quick looks; null uses all
+
+    def check(self) -> None:
+        """Raise `ConfigError` for what cannot work."""
+        catalogue.find(self.source, self.kind)
+        require(self.batch_size >= 1, f"data.batch_size must be at least 1 example, not {self.batch_size}.")
+        require(self.max_len >= 2, f"data.max_len must be at least 2 tokens, not {self.max_len}.")
+        require(
+            self.vocab_size >= MIN_VOCAB,
+            f"data.vocab_size must be at least {MIN_VOCAB} (256 bytes and the special tokens), "
+            f"not {self.vocab_size}.",
+        )
+        require(
+            self.limit is None or self.limit >= 1,
+            f"data.limit must be at least 1 example, or null for all of them, not {self.limit}.",
+        )
+        require(
+            self.limit is None or self.limit >= self.batch_size,
+            f"data.limit={self.limit} is less than one batch of data.batch_size={self.batch_size}: "
+            f"raise the limit or shrink the batch.",
+        )
+
+
+@dataclass(kw_only=True, slots=True)
+class ClassificationConfig(TextConfig):
+    """One label a document; padded to the longest of the batch."""
+
+    kind: ClassVar[str] = "classification"
+    batching: str  # random, or bucket: documents of like length together, which saves padding
+
+    def check(self) -> None:
+        """Raise `ConfigError` for what cannot work."""
+        TextConfig.check(self)  # bare super() is broken in slotted dataclasses before Python 3.14
+        if self.batching not in BATCHING:
+            raise not_one_of("data.batching", self.batching, BATCHING)
+
+
+@dataclass(kw_only=True, slots=True)
+class LanguageModelConfig(TextConfig):
+    """The next token everywhere; documents are joined and cut into windows without padding."""
+
+    kind: ClassVar[str] = "lm"

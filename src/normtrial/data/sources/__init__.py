@@ -1,0 +1,1 @@
+"""Where text comes from: one small module a set, each ending in a `SOURCE`."""

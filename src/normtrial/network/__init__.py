@@ -1,0 +1,1 @@
+"""Transformers assembled from sublayers, a placement and a norm. No loss inside."""

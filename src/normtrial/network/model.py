@@ -1,0 +1,137 @@
+"""A small Transformer, encoder classifier or causal language model from the same blocks.
+
+Shapes: B examples, L positions, D model width, V vocabulary, C classes.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from normtrial.errors import not_one_of, require
+from normtrial.network.attention import SelfAttention
+from normtrial.network.blocks import ACTIVATIONS, Block, Mlp
+from normtrial.network.heads import Classifier, LanguageModelHead
+from normtrial.network.init import initialize
+from normtrial.network.positions import POSITIONS
+from normtrial.norms.base import Norm, NormConfig
+from normtrial.norms.catalogue import build_norm
+from normtrial.placements.base import PlacementConfig
+from normtrial.placements.catalogue import placement_class
+
+
+@dataclass(kw_only=True, slots=True)
+class ModelConfig:
+    """Size and make of the Transformer."""
+
+    num_layers: int  # blocks
+    d_model: int  # D, width of the residual stream
+    num_heads: int  # attention heads; must divide d_model
+    d_ff: int  # F, width inside the MLP
+    dropout: float  # share dropped after the embedding, in attention weights and after each sublayer, in [0, 1)
+    activation: str  # gelu or relu
+    positions: str  # learned or sinusoidal
+    tie: bool  # a language model's head uses the embedding matrix
+
+    def check(self) -> None:
+        """Ranges, and what must divide what."""
+        for name in ("num_layers", "d_model", "num_heads", "d_ff"):
+            value = getattr(self, name)
+            require(value >= 1, f"model.{name}={value} must be at least 1.")
+        require(
+            self.d_model % self.num_heads == 0,
+            f"model.d_model={self.d_model} is not divisible by model.num_heads={self.num_heads}; "
+            f"heads that divide it: {', '.join(map(str, _divisors(self.d_model)))}.",
+        )
+        require(0 <= self.dropout < 1, f"model.dropout={self.dropout} must lie in [0, 1).")
+        if self.activation not in ACTIVATIONS:
+            raise not_one_of("model.activation", self.activation, ACTIVATIONS)
+        if self.positions not in POSITIONS:
+            raise not_one_of("model.positions", self.positions, POSITIONS)
+
+
+class Transformer(nn.Module):
+    """Embedding, blocks, final norm where the placement needs one, head.
+
+    Args:
+        causal: a language model (logits (B, L, V)); else a classifier (logits (B, C), masked mean pooling).
+        num_outputs: V or C.
+        max_len: the longest input, which learned positions need.
+        seed: of the initial weights.
+    """
+
+    def __init__(
+        self,
+        model: ModelConfig,
+        norm: NormConfig,
+        placement: PlacementConfig,
+        *,
+        vocab_size: int,
+        num_outputs: int,
+        max_len: int,
+        causal: bool,
+        seed: int,
+    ):
+        super().__init__()
+        D = model.d_model
+        self.dropout = model.dropout
+        self.embedding = nn.Embedding(vocab_size, D)
+        self.positions = POSITIONS[model.positions](D, max_len)
+        wiring = placement_class(placement)
+        self.blocks = nn.ModuleList(
+            Block(
+                SelfAttention(D, model.num_heads, model.dropout, causal),
+                Mlp(D, model.d_ff, model.activation, model.dropout),
+                wiring(placement, layer, model.num_layers),
+                lambda: build_norm(D, norm),
+            )
+            for layer in range(model.num_layers)
+        )
+        self.final_norm = build_norm(D, norm) if wiring.final_norm else None
+        tied = self.embedding if model.tie else None
+        self.head = LanguageModelHead(D, num_outputs, tied) if causal else Classifier(D, num_outputs)
+        initialize(self, seed)
+
+    def forward(self, tokens_BL: Tensor, mask_BL: Tensor | None = None) -> Tensor:
+        """Logits; `mask_BL` is True at valid tokens, None where all are."""
+        scale = math.sqrt(self.embedding.embedding_dim)
+        x_BLD = (self.embedding(tokens_BL) + self.positions(tokens_BL.shape[1])) * scale
+        x_BLD = F.dropout(x_BLD, self.dropout, self.training)
+        cond_BLD = x_BLD
+        for block in self.blocks:
+            x_BLD = block(x_BLD, mask_BL, cond_BLD)
+        if self.final_norm is not None:
+            x_BLD = self.final_norm(x_BLD, mask_BL, cond_BLD)
+        return self.head(x_BLD, mask_BL)
+
+    def sites(self) -> dict[str, nn.Module]:
+        """Every place that is watched, in the order of the forward pass, under its stable name."""
+        found: dict[str, nn.Module] = {"embed": self.embedding}
+        for layer, block in enumerate(self.blocks):
+            for name, child in block.named_children():
+                if name != "placement":
+                    found[f"block{layer:02d}.{name}"] = child
+        if self.final_norm is not None:
+            found["final_norm"] = self.final_norm
+        return found | {"head": self.head}
+
+    def norms(self) -> Iterator[Norm]:
+        """Every norm instance."""
+        return (module for module in self.modules() if isinstance(module, Norm))
+
+    def parameter_groups(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+        """(with weight decay, without): matrices of linear maps outside the norms decay, nothing else does."""
+        in_norms = {id(p) for norm in self.norms() for p in norm.parameters()}
+        linears = (module for module in self.modules() if isinstance(module, nn.Linear))
+        decayed = [linear.weight for linear in linears if id(linear.weight) not in in_norms]
+        ids = {id(p) for p in decayed} - {id(self.embedding.weight)}
+        return (
+            [p for p in self.parameters() if id(p) in ids],
+            [p for p in self.parameters() if id(p) not in ids],
+        )
+
+
+def _divisors(number: int) -> list[int]:
+    return [n for n in range(1, number + 1) if number % n == 0]

@@ -1,0 +1,1 @@
+"""What is studied: masked moments, one file a family of norms, and the catalogue."""

@@ -1,0 +1,1 @@
+"""Where the norm stands: one small class a residual wiring, and the catalogue."""

@@ -1,0 +1,1 @@
+"""Readers of a running model, through hooks: gradients, non-finite values."""

@@ -1,0 +1,32 @@
+"""Gradient norms by site."""
+
+import torch
+from torch import nn
+
+from normtrial.probes.base import Sites
+
+
+class GradientNorms:
+    """‖∂L/∂θ_site‖₂ over the parameters of each site, read after the backward pass and before clipping.
+
+    Logged as `grad/<site>/norm`; a site without parameters (a norm without affine) has none.
+    """
+
+    def __init__(self, sites: Sites):
+        self._parameters: dict[str, list[nn.Parameter]] = {
+            site: parameters for site, module in sites.items() if (parameters := list(module.parameters()))
+        }
+
+    def measure(self) -> dict[str, float]:
+        """One value a site."""
+        owners, gradients = [], []
+        for site, parameters in self._parameters.items():
+            for parameter in parameters:
+                if parameter.grad is not None:
+                    owners.append(site)
+                    gradients.append(parameter.grad)
+        squares: dict[str, float] = dict.fromkeys(owners, 0.0)
+        norms = torch.stack(list(torch._foreach_norm(gradients))).double().square().tolist()
+        for site, square in zip(owners, norms, strict=True):
+            squares[site] += square
+        return {f"grad/{site}/norm": square**0.5 for site, square in squares.items()}

@@ -1,0 +1,1 @@
+"""Figures and tables from run records alone; never imports torch, and matplotlib only when it draws."""

@@ -1,0 +1,178 @@
+"""Arms: runs that differ in nothing but the seed, named by what tells them from the other arms.
+
+Nothing is dropped silently. A diverged run is a result and counts in its arm's mean with the worst value its
+metric has (0 for an accuracy; for a loss there is none, so the mean does not exist). A crashed or interrupted
+run has no result yet: it is left out of the mean and shown beside it.
+"""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from omegaconf import OmegaConf
+
+from normtrial.errors import ConfigError
+from normtrial.records import RunFolder
+from normtrial.report.outcome import Outcome
+from normtrial.training.sinks import leaves
+
+# Leaves that don't change what a run computes; the run id leaves them out too.
+UNSCIENTIFIC = ("log", "probe", "store", "cache", "device", "rerun")
+UNSCIENTIFIC_TRAIN = ("train.log_every", "train.checkpoint_every", "train.checkpoint_keep")
+
+ABSENT = "absent"  # the value of a leaf that an arm does not have (momentum, for a LayerNorm)
+
+
+@dataclass(slots=True)
+class Run:
+    """One run as read from disk: its folder, its configuration's leaves, its summary (None: not ended)."""
+
+    folder: RunFolder
+    config: dict[str, Any]
+    summary: dict[str, Any] | None
+
+    @classmethod
+    def read(cls, folder: RunFolder) -> "Run":
+        """Read a run's configuration and summary."""
+        # Not yaml.safe_load: YAML 1.1 reads 1e-05 as a string.
+        config = OmegaConf.to_container(OmegaConf.create(folder.config_text()))
+        return cls(folder, dict(leaves(cast(dict[str, Any], config))), folder.read_summary())
+
+    @property
+    def status(self) -> str:
+        """One of the four statuses; a run without summary is `interrupted` (or still going)."""
+        return self.summary["status"] if self.summary else "interrupted"
+
+    @property
+    def task(self) -> str | None:
+        """`classification`, `lm`, or None while unknown."""
+        return self.summary.get("task") if self.summary else None
+
+    def value(self, outcome: Outcome) -> float | None:
+        """The run's outcome: None without a result, the worst value where it diverged."""
+        if self.summary is None or self.status not in ("finished", "diverged"):
+            return None
+        value = self.summary["metrics"].get(outcome.metric)
+        # strict JSON: a non-finite value is null or its name.
+        finite = isinstance(value, int | float) and math.isfinite(value)
+        return float(value) if finite and self.status == "finished" else outcome.worst
+
+
+@dataclass(slots=True)
+class Arm:
+    """Runs with one configuration and several seeds."""
+
+    name: str
+    runs: list[Run]
+    settings: dict[str, Any] = field(default_factory=dict)  # the leaves in which the arms differ
+
+    def count(self, status: str) -> int:
+        """How many of the runs ended in this status."""
+        return sum(run.status == status for run in self.runs)
+
+    def values(self, outcome: Outcome) -> list[float]:
+        """The outcome of every run that has a result."""
+        return [value for run in self.runs if (value := run.value(outcome)) is not None]
+
+    def mean(self, outcome: Outcome) -> float:
+        """Mean over seeds; not finite without results, or where a diverged run has no worst value."""
+        values = self.values(outcome)
+        return statistics.fmean(values) if values else math.nan
+
+    def spread(self, outcome: Outcome) -> float | None:
+        """Standard deviation over seeds (n - 1 in the denominator); None for fewer than two or not finite."""
+        values = self.values(outcome)
+        return statistics.stdev(values) if len(values) > 1 and all(map(math.isfinite, values)) else None
+
+    def best(self, outcome: Outcome) -> float | None:
+        """The best value any of its runs reached at any evaluation."""
+        seen = [((run.summary or {}).get("best") or {}).get(outcome.metric) for run in self.runs]
+        values = [pair[0] for pair in seen if pair and isinstance(pair[0], int | float)]
+        return outcome.best(values) if values else None
+
+    def average(self, path: str) -> float | None:
+        """Mean over runs of a number in the summary, `section:name`, where they have it."""
+        section, name = path.split(":")
+        found = [((run.summary or {}).get(section) or {}).get(name) for run in self.runs]
+        numbers = [value for value in found if isinstance(value, int | float)]
+        return statistics.fmean(numbers) if numbers else None
+
+
+def group(folders: Iterable[RunFolder]) -> list[Arm]:
+    """Group runs into arms, in the order in which arms first appear."""
+    arms: dict[tuple[tuple[str, str], ...], list[Run]] = {}
+    for folder in folders:
+        run = Run.read(folder)
+        key = tuple(sorted((name, repr(value)) for name, value in run.config.items() if is_scientific(name)))
+        arms.setdefault(key, []).append(run)
+    grouped = [Arm("", sorted(runs, key=lambda run: run.config.get("seed") or 0)) for runs in arms.values()]
+    name_arms(grouped)
+    return grouped
+
+
+def is_scientific(name: str) -> bool:
+    """Whether a config leaf makes an arm: all but the seed, paths, logging and the machine."""
+    return name != "seed" and name.split(".")[0] not in UNSCIENTIFIC and name not in UNSCIENTIFIC_TRAIN
+
+
+def name_arms(arms: list[Arm]) -> None:
+    """Set every arm's name and settings from the leaves in which the arms differ.
+
+    A group's `name` stands for the leaves it brings along: `bn` against `ln`, without "momentum=0.1". Those
+    are named only where arms of the same `name` differ in them.
+    """
+    configs = [{k: v for k, v in arm.runs[0].config.items() if is_scientific(k)} for arm in arms]
+    for arm, config in zip(arms, configs, strict=True):
+        arm.settings = {leaf: config.get(leaf, ABSENT) for leaf in differing(configs)}
+        labels = [_label(leaf, config[leaf]) for leaf in telling(config, configs)]
+        arm.name = " ".join(labels) or _common_name(config)
+    # Two groups may have a leaf of the same last name; then only its whole name tells.
+    twice = {name for name, num in Counter(arm.name for arm in arms).items() if num > 1}
+    for arm in arms:
+        if arm.name in twice:
+            arm.name = " ".join(f"{leaf}={value}" for leaf, value in arm.settings.items())
+
+
+def differing(configs: list[dict[str, Any]]) -> list[str]:
+    """The leaves that don't have one and the same value in all configurations, in config order."""
+    names = dict.fromkeys(name for config in configs for name in config)
+    return [name for name in names if len({repr(config.get(name, ABSENT)) for config in configs}) > 1]
+
+
+def telling(config: dict[str, Any], configs: list[dict[str, Any]]) -> list[str]:
+    """The leaves of one configuration that its name needs, group by group."""
+    found = []
+    for leaf in differing(configs):
+        key = choice(leaf)
+        alike = [other for other in configs if other.get(key) == config.get(key)]
+        if leaf in config and (leaf == key or leaf in differing(alike)):
+            found.append(leaf)
+    return found
+
+
+def choice(leaf: str) -> str:
+    """The leaf that says which option of its group was chosen."""
+    group_name = leaf.split(".")[0]
+    return "data.source" if group_name == "data" else f"{group_name}.name"
+
+
+def _label(leaf: str, value: Any) -> str:
+    return str(value) if leaf == choice(leaf) else f"{leaf.split('.', 1)[-1]}={value}"
+
+
+def _common_name(config: dict[str, Any]) -> str:
+    chosen = [config.get(f"{part}.name") for part in ("norm", "placement")]
+    return " ".join(str(name) for name in chosen if name) or "all runs"
+
+
+def only_task(arms: list[Arm]) -> str | None:
+    """The one task that all ended runs of these arms share; None where none has ended."""
+    tasks = {run.task for arm in arms for run in arm.runs if run.task}
+    if len(tasks) > 1:
+        raise ConfigError(
+            f"these runs have several tasks ({', '.join(sorted(tasks))}); compare one at a time."
+        )
+    return next(iter(tasks), None)

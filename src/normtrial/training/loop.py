@@ -1,0 +1,247 @@
+"""The training loop: one flat row a logged step, evaluation, events, checkpoints.
+
+A step is a pure function of the state before it, the seed and its number: batches come by number and the random
+generator is set anew at every step. So arms see the same data and the same dropout, and a resumed run repeats
+an undisturbed one bit for bit.
+"""
+
+import math
+import resource
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from normtrial.data.batch import Batch
+from normtrial.data.dataset import TextData
+from normtrial.errors import not_one_of, require
+from normtrial.probes.base import Probe
+from normtrial.training.checkpoint import Checkpoints
+from normtrial.training.evaluate import Context, evaluate, mean_loss, predict
+from normtrial.training.optim import OptimConfig, learning_rate
+from normtrial.training.sinks import RecordSink, Sinks
+from normtrial.training.state import Progress
+
+ON_NONFINITE = ("stop", "skip", "continue")
+
+
+@dataclass(kw_only=True, slots=True)
+class TrainConfig:
+    """Length of training and when something besides training happens."""
+
+    steps: int  # optimizer steps
+    eval_every: int  # steps between evaluations; the last step is always evaluated
+    log_every: int  # steps between logged rows
+    checkpoint_every: int  # steps between checkpoints
+    checkpoint_keep: int  # checkpoints kept while the run goes on
+    on_nonfinite: str  # stop: end as diverged; skip: leave the step out; continue: take it
+
+    def check(self) -> None:
+        """At least one of each, and a known policy."""
+        for name in ("steps", "eval_every", "log_every", "checkpoint_every", "checkpoint_keep"):
+            require(getattr(self, name) >= 1, f"train.{name}={getattr(self, name)} must be at least 1.")
+        if self.on_nonfinite not in ON_NONFINITE:
+            raise not_one_of("train.on_nonfinite", self.on_nonfinite, ON_NONFINITE)
+
+
+class Locator(Protocol):
+    """Finds where a non-finite value came up first, by taking the step again."""
+
+    def __call__(self, backward: Callable[[], Tensor]) -> dict[str, Any]:
+        """`site`, and whatever else is known, of the first non-finite value in `backward()`."""
+        ...
+
+
+@dataclass(slots=True)
+class Setup:
+    """Everything that a loop works with."""
+
+    model: nn.Module
+    data: TextData
+    optimizer: Optimizer
+    train: TrainConfig
+    optim: OptimConfig
+    seed: int
+    device: str
+    computing: Context  # the precision's context
+    evaluations: dict[str, Context]  # name suffix ("" or "/batch_stats") → context to evaluate in
+    probes: list[Probe]
+    locate: Locator
+    record: RecordSink
+    sinks: Sinks  # all of them, the record first
+    checkpoints: Checkpoints
+    stop_requested: Callable[[], bool]
+
+
+class Loop:
+    """Trains one model; `run` returns how it ended."""
+
+    def __init__(self, setup: Setup, resumed: dict[str, Any] | None = None):
+        self.s = setup
+        self.progress = Progress()
+        self._since = _Stopwatch()
+        if resumed:
+            setup.model.load_state_dict(resumed["model"])
+            setup.optimizer.load_state_dict(resumed["optimizer"])
+            self.progress = Progress(**resumed["progress"])
+
+    def run(self) -> tuple[str, str | None]:
+        """(status, reason): finished, diverged or interrupted."""
+        train = self.s.train
+        self.s.model.train()
+        started = time.perf_counter() - self.progress.seconds
+        while self.progress.step < train.steps:
+            step = self.progress.step + 1
+            trouble = self._step(step)
+            if trouble and train.on_nonfinite == "stop":
+                self.progress.step = step
+                self.progress.seconds = time.perf_counter() - started
+                return "diverged", trouble
+            if step % train.eval_every == 0 or step == train.steps:
+                self._evaluate("val", step)
+            self.progress.step = step
+            self.progress.seconds = time.perf_counter() - started
+            stop = self.s.stop_requested()
+            if stop or (step % train.checkpoint_every == 0 and step < train.steps):
+                self.save()
+            if stop and step < train.steps:
+                return "interrupted", "asked to stop"
+        self._evaluate("test", train.steps)
+        self.progress.seconds = time.perf_counter() - started
+        return "finished", None
+
+    def save(self) -> None:
+        """Checkpoint the state after the last step."""
+        content = {
+            "model": self.s.model.state_dict(),
+            "optimizer": self.s.optimizer.state_dict(),
+            "progress": self.progress.as_dict(),
+            "offsets": self.s.record.offsets(),
+        }
+        self.s.checkpoints.save(self.progress.step, content)
+
+    def _step(self, step: int) -> str | None:
+        """Take one step; says what was not finite, or None."""
+        s, began = self.s, time.perf_counter()
+        batch = s.data.train_batch(step - 1, s.seed).to(s.device)
+        waited = time.perf_counter() - began
+        for group in s.optimizer.param_groups:
+            group["lr"] = learning_rate(s.optim, step, s.train.steps)
+        loss = self._backward(batch, step)
+        logged = step % s.train.log_every == 0 or step in (1, s.train.steps)
+        probed = {k: v for probe in s.probes for k, v in probe.measure().items()} if logged else {}
+        clip = math.inf if s.optim.clip is None else s.optim.clip
+        norm = float(nn.utils.clip_grad_norm_(s.model.parameters(), clip))
+        value = float(loss.detach())
+        trouble = _trouble(value, norm)
+        if trouble is None or s.train.on_nonfinite == "continue":
+            s.optimizer.step()
+        self._since.add(time.perf_counter() - began, waited, batch.num_tokens)
+        if logged or trouble:
+            self._log(step, value, norm, probed)
+        if trouble:
+            self._report_nonfinite(trouble, batch, step, value, norm)
+        return trouble
+
+    def _backward(self, batch: Batch, step: int) -> Tensor:
+        """Loss and fresh gradients of a step; calling it again gives the same, dropout included."""
+        torch.manual_seed(self.s.seed * 1_000_003 + step)
+        self.s.optimizer.zero_grad(set_to_none=True)
+        with self.s.computing():
+            logits = self.s.model(batch.tokens_BL, batch.mask_BL)
+        loss = mean_loss(logits, batch.targets)
+        loss.backward()
+        return loss
+
+    def _log(self, step: int, loss: float, norm: float, probed: dict[str, float]) -> None:
+        row = {
+            "step": step,
+            "train/loss_nats": loss,
+            "optim/lr": self.s.optimizer.param_groups[0]["lr"],
+            "grad/global_norm": norm,
+            **probed,
+            **self._since.read(),
+            "memory/peak_mib": peak_memory_mib(self.s.device),
+            "progress/epoch": self.s.data.epoch(step),
+        }
+        self.progress.note(row)
+        self.s.sinks.row(row)
+
+    def _report_nonfinite(self, kind: str, batch: Batch, step: int, loss: float, norm: float) -> None:
+        """Find the first non-finite value by taking the step again; statistics are put back afterwards."""
+        kept = {name: buffer.clone() for name, buffer in self.s.model.named_buffers()}
+        found = self.s.locate(lambda: self._backward(batch, step))
+        with torch.no_grad():
+            for name, buffer in self.s.model.named_buffers():
+                buffer.copy_(kept[name])
+        detail = {"loss_nats": loss, "global_norm": norm, **found}
+        self._event(step, kind, detail.pop("site", None), detail)
+
+    def _event(self, step: int, kind: str, site: str | None, detail: dict[str, Any]) -> None:
+        self.progress.count(kind)
+        self.s.sinks.event({"step": step, "kind": kind, "site": site, "detail": detail})
+
+    def _evaluate(self, split: str, step: int) -> None:
+        task = self.s.data.task
+        row: dict[str, Any] = {"step": step}
+        for suffix, context in self.s.evaluations.items():
+            with context():
+                predictions = predict(
+                    self.s.model,
+                    self.s.data.eval_batches(split),
+                    task,
+                    device=self.s.device,
+                    computing=self.s.computing,
+                    tokens_per_char=task.tokens_per_char.get(split, math.nan),
+                )
+            row |= evaluate(predictions, task, split + suffix)
+        self.progress.note(row)
+        self.s.sinks.row(row)
+        loss, trivial = row[f"{split}/loss_nats"], task.trivial_loss_nats
+        stuck = not loss < 0.99 * trivial
+        if split == "val" and stuck and 2 * step >= self.s.train.steps and "plateau" not in self.progress.events:
+            self._event(step, "plateau", None, {"loss_nats": loss, "trivial_loss_nats": trivial})
+
+
+def _trouble(loss: float, norm: float) -> str | None:
+    if not math.isfinite(loss):
+        return "nonfinite_loss"
+    return None if math.isfinite(norm) else "nonfinite_grad"
+
+
+def peak_memory_mib(device: str) -> float:
+    """Peak memory of this process so far in MiB: allocated on a GPU, resident otherwise."""
+    if device.startswith("cuda"):
+        return torch.cuda.max_memory_allocated() / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+class _Stopwatch:
+    """Time and tokens of steps since the last reading; what lies between steps does not count."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.seconds, self.waited, self.tokens, self.steps = 0.0, 0.0, 0, 0
+
+    def add(self, seconds: float, waited: float, tokens: int) -> None:
+        """One more step."""
+        self.seconds += seconds
+        self.waited += waited
+        self.tokens += tokens
+        self.steps += 1
+
+    def read(self) -> dict[str, float]:
+        """Means since the last reading, and start anew."""
+        row = {
+            "time/step_s": self.seconds / self.steps,
+            "time/data_s": self.waited / self.steps,
+            "throughput/tokens_per_s": self.tokens / self.seconds,
+        }
+        self._clear()
+        return row

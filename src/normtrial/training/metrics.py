@@ -1,0 +1,130 @@
+"""Every number that a run logs: one table with unit, direction and meaning. Importing this needs no torch.
+
+A new metric of evaluation is one function of `Predictions` and one row; a test checks that nothing else is logged.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+Direction = Literal["min", "max"] | None
+SPLITS = r"(?:val|test)(?:/batch_stats)?"
+
+
+@dataclass(slots=True)
+class Predictions:
+    """What an evaluation saw: one entry an example (classification) or a window (language model)."""
+
+    loss: np.ndarray  # mean loss of the entry, nats
+    predicted: np.ndarray | None = None  # class numbers; None for a language model
+    labels: np.ndarray | None = None
+    tokens_per_char: float = math.nan  # of the split; language models only
+
+
+Function = Callable[[Predictions], float]
+
+
+def loss_nats(p: Predictions) -> float:
+    """Mean cross-entropy in nats, over examples or windows."""
+    return float(p.loss.mean())
+
+
+def loss_nats_se(p: Predictions) -> float:
+    """Standard error of the mean loss: sd / sqrt(n) over examples or windows; NaN for a single one."""
+    return float(p.loss.std(ddof=1) / math.sqrt(len(p.loss))) if len(p.loss) > 1 else math.nan
+
+
+def accuracy(p: Predictions) -> float:
+    """Share of examples whose most probable class is the label."""
+    return float((p.predicted == p.labels).mean())
+
+
+def accuracy_se(p: Predictions) -> float:
+    """Binomial standard error of the accuracy: sqrt(a (1 − a) / n)."""
+    share = accuracy(p)
+    return math.sqrt(share * (1 - share) / len(p.loss))
+
+
+def macro_f1(p: Predictions) -> float:
+    """Unweighted mean over the classes present of 2 TP / (2 TP + FP + FN)."""
+    assert p.labels is not None and p.predicted is not None
+    scores = []
+    for label in np.unique(np.concatenate([p.labels, p.predicted])):
+        hits = int(((p.predicted == label) & (p.labels == label)).sum())
+        wrong = int(((p.predicted == label) != (p.labels == label)).sum())
+        scores.append(2 * hits / (2 * hits + wrong))
+    return float(np.mean(scores))
+
+
+def perplexity(p: Predictions) -> float:
+    """exp(mean loss a token); compares only between runs of one vocabulary."""
+    mean = loss_nats(p)
+    return math.exp(mean) if mean < 700 else math.inf
+
+
+def bits_per_char(p: Predictions) -> float:
+    """mean loss / ln 2 × tokens a character: compares between vocabularies."""
+    return loss_nats(p) / math.log(2) * p.tokens_per_char
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A row of the table. `<split>`, `<site>` and `<kind>` stand for what varies in a name."""
+
+    pattern: str
+    unit: str
+    direction: Direction
+    description: str
+    task: Literal["classification", "lm"] | None = None
+    function: Function | None = field(default=None, compare=False)
+
+    def matches(self, name: str) -> bool:
+        """True where `name` is an instance of the pattern."""
+        expression = re.escape(self.pattern).replace("<split>", SPLITS)
+        expression = expression.replace("<site>", r"[\w.]+").replace("<kind>", r"\w+")
+        return re.fullmatch(expression, name) is not None
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric("train/loss_nats", "nats", "min", "loss of this step's batch, before the update"),
+    Metric("optim/lr", "1", None, "learning rate of this step"),
+    Metric("grad/global_norm", "1", None, "2-norm of all gradients, before clipping"),
+    Metric("grad/<site>/norm", "1", None, "2-norm of the gradients of a site's parameters, before clipping"),
+    Metric("time/step_s", "s", "min", "mean wall time of a step since the last row, evaluation excluded"),
+    Metric("time/data_s", "s", "min", "mean wall time a step spent waiting for its batch, since the last row"),
+    Metric("throughput/tokens_per_s", "tokens/s", "max", "valid tokens trained on per second of step time"),
+    Metric("memory/peak_mib", "MiB", "min", "peak memory: resident set on a CPU, allocated on a GPU"),
+    Metric("progress/epoch", "epochs", None, "passes over the training split so far"),
+    Metric("events/<kind>", "events", "min", "events of a kind so far"),
+    Metric("<split>/loss_nats", "nats", "min", "mean loss on the split", None, loss_nats),
+    Metric("<split>/loss_nats_se", "nats", None, "its standard error over examples or windows", None, loss_nats_se),
+    Metric("<split>/accuracy", "1", "max", "share of right predictions", "classification", accuracy),
+    Metric("<split>/accuracy_se", "1", None, "its binomial standard error", "classification", accuracy_se),
+    Metric("<split>/macro_f1", "1", "max", "F1 averaged over classes", "classification", macro_f1),
+    Metric("<split>/perplexity", "1", "min", "exp of the mean loss a token", "lm", perplexity),
+    Metric("<split>/bits_per_char", "bits", "min", "loss a character, in bits", "lm", bits_per_char),
+)
+
+
+def find(name: str) -> Metric | None:
+    """The row that describes a logged name.
+
+    >>> find("val/batch_stats/accuracy").direction
+    'max'
+    >>> find("grad/block00.norm1/norm").unit
+    '1'
+    """
+    return next((metric for metric in METRICS if metric.matches(name)), None)
+
+
+def score(predictions: Predictions, task: str, prefix: str) -> dict[str, float]:
+    """Every metric of the task, under its name for the split `prefix`."""
+    return {
+        metric.pattern.replace("<split>", prefix): metric.function(predictions)
+        for metric in METRICS
+        if metric.function is not None and metric.task in (None, task)
+    }

@@ -1,0 +1,74 @@
+"""AdamW with warm-up and a schedule.
+
+Parameters come in two groups, with and without weight decay; the model says by module type which is which.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from normtrial.errors import not_one_of, require
+
+SCHEDULES = ("cosine", "constant")
+OPTIMIZERS = ("adamw",)
+
+
+@dataclass(kw_only=True, slots=True)
+class OptimConfig:
+    """Options of the optimizer."""
+
+    name: str  # adamw
+    lr: float  # peak learning rate
+    weight_decay: float  # decoupled; on matrices of linear maps only, never on norms, biases or embeddings
+    beta1: float  # decay of the mean of gradients
+    beta2: float  # decay of the mean of squared gradients
+    warmup_steps: int  # steps of linear rise to lr
+    schedule: str  # cosine: down to a tenth of lr at the last step; constant: stays at lr
+    clip: float | None  # largest global gradient norm; null does not clip
+
+    def check(self) -> None:
+        """Ranges and names."""
+        if self.name not in OPTIMIZERS:
+            raise not_one_of("optim.name", self.name, OPTIMIZERS)
+        if self.schedule not in SCHEDULES:
+            raise not_one_of("optim.schedule", self.schedule, SCHEDULES)
+        require(0 < self.lr < math.inf, f"optim.lr={self.lr} must be positive and finite.")
+        require(
+            0 <= self.weight_decay < math.inf, f"optim.weight_decay={self.weight_decay} must not be negative."
+        )
+        for name in ("beta1", "beta2"):
+            require(0 <= getattr(self, name) < 1, f"optim.{name}={getattr(self, name)} must lie in [0, 1).")
+        require(self.warmup_steps >= 0, f"optim.warmup_steps={self.warmup_steps} must not be negative.")
+        require(
+            self.clip is None or 0 < self.clip < math.inf,
+            f"optim.clip={self.clip} must be positive; null switches clipping off.",
+        )
+
+
+def build_optimizer(
+    config: OptimConfig, decayed: list[nn.Parameter], undecayed: list[nn.Parameter]
+) -> Optimizer:
+    """AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101) over the two groups."""
+    groups = [
+        {"params": decayed, "weight_decay": config.weight_decay},
+        {"params": undecayed, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=config.lr, betas=(config.beta1, config.beta2), fused=True)
+
+
+def learning_rate(config: OptimConfig, step: int, num_steps: int) -> float:
+    """The rate of update `step` = 1 … num_steps.
+
+    Warm-up: lr · step / warmup_steps. Then cosine: lr · (0.1 + 0.9 · (1 + cos(π t)) / 2) with t from 0 to 1
+    over the steps that are left, or constant.
+    """
+    if step < config.warmup_steps:
+        return config.lr * step / config.warmup_steps
+    if config.schedule == "constant":
+        return config.lr
+    left = max(1, num_steps - config.warmup_steps)
+    share = min(1.0, (step - config.warmup_steps) / left)
+    return config.lr * (0.1 + 0.45 * (1 + math.cos(math.pi * share)))

@@ -1,0 +1,79 @@
+"""Real text, prepared once a test session, and a tiny set of our own for everything that must go wrong."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from normtrial.data import catalogue
+from normtrial.data.config import ClassificationConfig, LanguageModelConfig
+from normtrial.data.dataset import TextData
+from normtrial.data.sources.source import Document
+
+BBC = {
+    "source": "bbc",
+    "batch_size": 16,
+    "max_len": 768,
+    "vocab_size": 1024,
+    "limit": None,
+    "batching": "random",
+}
+SOTU = {"source": "sotu", "batch_size": 16, "max_len": 32, "vocab_size": 512, "limit": None}
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A source made of the documents it is given."""
+
+    rows: tuple[Document, ...]
+    kind: str = "classification"
+    name: str = "toy"
+    licence: str = "ours"
+
+    @property
+    def identity(self) -> str:
+        return repr((self.kind, self.rows))
+
+    def documents(self) -> Iterator[Document]:
+        yield from self.rows
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("data-cache")
+
+
+@pytest.fixture(scope="session")
+def bbc_config() -> Callable[..., ClassificationConfig]:
+    return lambda **changes: ClassificationConfig(**{**BBC, **changes})
+
+
+@pytest.fixture(scope="session")
+def sotu_config() -> Callable[..., LanguageModelConfig]:
+    return lambda **changes: LanguageModelConfig(**{**SOTU, **changes})
+
+
+@pytest.fixture(scope="session")
+def bbc(cache: Path, bbc_config: Callable[..., ClassificationConfig]) -> TextData:
+    return catalogue.load(bbc_config(), cache)
+
+
+@pytest.fixture(scope="session")
+def sotu(cache: Path, sotu_config: Callable[..., LanguageModelConfig]) -> TextData:
+    return catalogue.load(sotu_config(), cache)
+
+
+@pytest.fixture
+def load_toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., TextData]:
+    """Load documents of our own: `load_toy(rows, batch_size=2, …)`."""
+
+    def load(rows: list[Document], kind: str = "classification", **changes: Any) -> TextData:
+        monkeypatch.setitem(catalogue.SOURCES, "toy", Toy(tuple(rows), kind))
+        values = {"source": "toy", "batch_size": 1, "max_len": 8, "vocab_size": 300, "limit": None, **changes}
+        if kind == "lm":
+            return catalogue.load(LanguageModelConfig(**values), tmp_path)
+        return catalogue.load(ClassificationConfig(**{"batching": "random", **values}), tmp_path)
+
+    return load

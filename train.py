@@ -1,0 +1,20 @@
+"""Train one Transformer, or sweep over many: `python train.py norm=bn placement=pre`; `--help` lists the choices."""
+
+import hydra
+from omegaconf import DictConfig
+
+from normtrial import config
+
+config.register()
+
+
+@hydra.main(version_base="1.3", config_path="conf", config_name="config")
+def main(cfg: DictConfig) -> float | None:
+    """One run of the configured trial; returns its outcome."""
+    from normtrial import run
+
+    return run.main(cfg)
+
+
+if __name__ == "__main__":
+    config.explained(main)
