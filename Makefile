@@ -19,11 +19,11 @@ formatted:  ## ruff format --check
 
 types:  ## pyright
 	@echo "== pyright"
-	@$(PYTHON) -m pyright
+	@$(PYTHON) -m pyright --pythonpath "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 
 layers:  ## import-linter: imports go downwards only
 	@echo "== lint-imports"
-	@$(PYTHON) -c 'from importlinter.cli import lint_imports_command as main; main()'
+	@$(PYTHON) -c 'from importlinter.cli import lint_imports_command as main; main()' --no-logo
 
 spelling:  ## codespell
 	@echo "== codespell"
