@@ -1,4 +1,4 @@
-"""Train one Transformer, or sweep over many: `python train.py norm=bn placement=pre`; `--help` lists the choices."""
+"""Train a Transformer, or sweep over many: `python train.py norm=bn placement=pre`; `--help` lists the choices."""
 
 import hydra
 from omegaconf import DictConfig

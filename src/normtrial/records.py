@@ -1,14 +1,14 @@
 """The run folder: what is in it, how it is read and written. Standard library only, so any script can use it.
 
-    results/runs/<run-id>/
-        config.yaml      the resolved configuration
-        meta.json        code hash, versions, host, threads, start, command
-        metrics.jsonl    one flat row a logged step
-        events.jsonl     non-finite values, plateaus, spikes
-        checkpoint/      the last states, to resume from
-        nonfinite/       replay bundles
-        curves.png       the figure
-        summary.json     final numbers; written last, so its presence means "this run has ended"
+results/runs/<run-id>/
+    config.yaml      the resolved configuration
+    meta.json        code hash, versions, host, threads, start, command
+    metrics.jsonl    one flat row a logged step
+    events.jsonl     non-finite values, plateaus, spikes
+    checkpoint/      the last states, to resume from
+    nonfinite/       replay bundles
+    curves.png       the figure
+    summary.json     final numbers; written last, so its presence means "this run has ended"
 """
 
 import fcntl
@@ -22,6 +22,26 @@ from typing import Any
 
 SCHEMA_VERSION = 1
 STATUSES = ("finished", "diverged", "crashed", "interrupted")
+UNSCIENTIFIC = (  # leaves of the configuration that change no number; the run id and the arms leave them out
+    "log",
+    "probe",
+    "store",
+    "cache",
+    "device",
+    "rerun",
+    "train.log_every",
+    "train.checkpoint_every",
+    "train.checkpoint_keep",
+)
+
+
+def is_scientific(leaf: str) -> bool:
+    """Whether a dotted name of the configuration is part of what identifies a run.
+
+    >>> is_scientific("train.steps"), is_scientific("train.log_every"), is_scientific("log.tags")
+    (True, False, False)
+    """
+    return not any(leaf == name or leaf.startswith(f"{name}.") for name in UNSCIENTIFIC)
 
 
 class RunFolder:

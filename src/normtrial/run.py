@@ -133,8 +133,8 @@ def train(config: Config, job: Job, folder: RunFolder, data: TextData, device: s
     finally:
         summary = summarize(config, job, folder, data, model, loop, status, reason)
         folder.write_json("summary.json", summary)
-        draw_curves(folder)
         sinks.finish(summary)
+        draw_curves(folder)
     if status in ENDED:
         checkpoints.clear()
     return summary

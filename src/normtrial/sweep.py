@@ -25,9 +25,14 @@ def conclude(sweep: Path, store: Path, num_jobs: int) -> None:
         print(f"figure: {draw_overlay(folders, sweep / 'overlay.png')}")
     failures = [job for job in jobs if job["status"] in FAILED]
     for job in failures:
-        print(f"job {job['number']} {job['status']}: {job.get('command', '')}: {job.get('error', '')}", file=sys.stderr)
+        print(
+            f"job {job['number']} {job['status']}: {job.get('command', '')}: {job.get('error', '')}",
+            file=sys.stderr,
+        )
     if failures:
-        sys.exit(f"normtrial: {len(failures)} of {num_jobs} jobs failed; tracebacks are in {sweep}/*/traceback.txt.")
+        sys.exit(
+            f"normtrial: {len(failures)} of {num_jobs} jobs failed; tracebacks are in {sweep}/*/traceback.txt."
+        )
 
 
 def read_jobs(sweep: Path, num_jobs: int) -> list[dict[str, Any]]:

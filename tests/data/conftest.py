@@ -18,9 +18,17 @@ BBC = {
     "max_len": 768,
     "vocab_size": 1024,
     "limit": None,
+    "eval_limit": None,
     "batching": "random",
 }
-SOTU = {"source": "sotu", "batch_size": 16, "max_len": 32, "vocab_size": 512, "limit": None}
+SOTU = {
+    "source": "sotu",
+    "batch_size": 16,
+    "max_len": 32,
+    "vocab_size": 512,
+    "limit": None,
+    "eval_limit": None,
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,15 @@ def load_toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., T
 
     def load(rows: list[Document], kind: str = "classification", **changes: Any) -> TextData:
         monkeypatch.setitem(catalogue.SOURCES, "toy", Toy(tuple(rows), kind))
-        values = {"source": "toy", "batch_size": 1, "max_len": 8, "vocab_size": 300, "limit": None, **changes}
+        values = {
+            "source": "toy",
+            "batch_size": 1,
+            "max_len": 8,
+            "vocab_size": 300,
+            "limit": None,
+            "eval_limit": None,
+            **changes,
+        }
         if kind == "lm":
             return catalogue.load(LanguageModelConfig(**values), tmp_path)
         return catalogue.load(ClassificationConfig(**{"batching": "random", **values}), tmp_path)

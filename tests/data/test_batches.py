@@ -23,25 +23,19 @@ def rows(batch: Batch) -> list[bytes]:
     """The valid tokens of each example, to recognize it."""
     if batch.mask_BL is None:
         return [tokens.numpy().tobytes() for tokens in batch.tokens_BL]
-    return [
-        tokens[valid].numpy().tobytes() for tokens, valid in zip(batch.tokens_BL, batch.mask_BL, strict=True)
-    ]
+    return [tokens[valid].numpy().tobytes() for tokens, valid in zip(batch.tokens_BL, batch.mask_BL, strict=True)]
 
 
 def epoch_rows(data: TextData, seed: int, epoch: int = 0) -> list[bytes]:
     first = epoch * data.batches_per_epoch
     return [
-        row
-        for step in range(first, first + data.batches_per_epoch)
-        for row in rows(data.train_batch(step, seed))
+        row for step in range(first, first + data.batches_per_epoch) for row in rows(data.train_batch(step, seed))
     ]
 
 
 def padding(data: TextData, seed: int) -> float:
     masks = [data.train_batch(step, seed).mask_BL for step in range(data.batches_per_epoch)]
-    return 1 - sum(int(m.sum()) for m in masks if m is not None) / sum(
-        m.numel() for m in masks if m is not None
-    )
+    return 1 - sum(int(m.sum()) for m in masks if m is not None) / sum(m.numel() for m in masks if m is not None)
 
 
 @pytest.mark.parametrize("name", ["bbc", "sotu"])

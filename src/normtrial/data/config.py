@@ -20,6 +20,7 @@ class TextConfig:
     max_len: int  # tokens an example; documents are cut behind it
     vocab_size: int  # tokens at most, of a tokenizer trained on the whole training split
     limit: int | None  # examples at most in each split, for quick looks; null uses all
+    eval_limit: int | None  # validation examples at most at each evaluation; test is always whole; null uses all
 
     def check(self) -> None:
         """Raise `ConfigError` for what cannot work."""
@@ -31,10 +32,12 @@ class TextConfig:
             f"data.vocab_size must be at least {MIN_VOCAB} (256 bytes and the special tokens), "
             f"not {self.vocab_size}.",
         )
-        require(
-            self.limit is None or self.limit >= 1,
-            f"data.limit must be at least 1 example, or null for all of them, not {self.limit}.",
-        )
+        for name in ("limit", "eval_limit"):
+            value = getattr(self, name)
+            require(
+                value is None or value >= 1,
+                f"data.{name} must be at least 1 example, or null for all of them, not {value}.",
+            )
         require(
             self.limit is None or self.limit >= self.batch_size,
             f"data.limit={self.limit} is less than one batch of data.batch_size={self.batch_size}: "

@@ -35,8 +35,7 @@ class TextData(ABC):
     def __init__(self, config: TextConfig, meta: dict[str, Any], arrays: Arrays):
         self._config, self._arrays = config, arrays
         self.fingerprint = meta["fingerprint"]
-        limit = config.limit or max(self._available(split) for split in SPLITS)
-        self._sizes = {split: min(self._available(split), limit) for split in SPLITS}
+        self._sizes = {split: self._size(split) for split in SPLITS}
         for split, size in self._sizes.items():
             need = config.batch_size if split == "train" else 1
             require(
@@ -49,14 +48,17 @@ class TextData(ABC):
         self._order_of: tuple[tuple[int, int], np.ndarray] | None = None
         tokens = {split: arrays[split]["tokens"].size for split in SPLITS}
         self.task = self._task(meta, {split: tokens[split] / meta["chars"][split] for split in SPLITS})
-        self.info = {
-            key: meta[key] for key in ("name", "task", "identity", "licence", "documents", "dropped")
-        } | {
+        self.info = {key: meta[key] for key in ("name", "task", "identity", "licence", "documents", "dropped")} | {
             "examples": self._sizes,
             "tokens": tokens,
             "vocab_size": self.task.vocab_size,
             **self._facts(),
         }
+
+    def _size(self, split: str) -> int:
+        """Examples used of a split: any prefix of it is a fair sample, since its order is that of a hash."""
+        limits = [self._config.limit, self._config.eval_limit if split == "val" else None]
+        return min([self._available(split), *(limit for limit in limits if limit is not None)])
 
     def train_batch(self, step: int, seed: int) -> Batch:
         """The batch of that step: every epoch its own permutation, its incomplete last batch dropped."""

@@ -148,9 +148,7 @@ def _export(
         classes = [labels.index(label) if labels else 0 for label in rows["label"]]
         return {"tokens": tokens, "length": [len(ids) for ids in tokens], "chars": chars, "class": classes}
 
-    encoded = documents.map(
-        encode, batched=True, remove_columns=documents.column_names, new_fingerprint=split
-    )
+    encoded = documents.map(encode, batched=True, remove_columns=documents.column_names, new_fingerprint=split)
     encoded = encoded.with_format("numpy")
     offsets = np.concatenate([[0], np.cumsum(encoded["length"][:], dtype=np.int64)])
     tokens = np.lib.format.open_memmap(
@@ -182,7 +180,5 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, np.ndarray]]
             for split in SPLITS
         }
     except (OSError, ValueError) as error:
-        raise ConfigError(
-            f"The data cache {folder} is damaged ({error}). Delete it; it is rebuilt."
-        ) from error
+        raise ConfigError(f"The data cache {folder} is damaged ({error}). Delete it; it is rebuilt.") from error
     return meta, arrays

@@ -32,9 +32,7 @@ class Mlp(nn.Module):
 class Block(nn.Module):
     """The sublayers and norms of one layer; the placement says how they are wired."""
 
-    def __init__(
-        self, attention: SelfAttention, mlp: Mlp, placement: Placement, make_norm: Callable[[], Norm]
-    ):
+    def __init__(self, attention: SelfAttention, mlp: Mlp, placement: Placement, make_norm: Callable[[], Norm]):
         super().__init__()
         self.attention, self.mlp, self.placement = attention, mlp, placement
         for site in placement.norm_sites:

@@ -111,8 +111,6 @@ class BatchNorm(BatchStatistics, Norm):
         self.get_buffer("num_batches_tracked").add_(finite)
 
 
-
-
 def _plain_batch_norm(
     x_ND: Tensor,
     mean_D: Tensor,

@@ -16,7 +16,7 @@ class Moments(NamedTuple):
 
     mean: Tensor
     variance: Tensor
-    count: Tensor
+    num: Tensor
 
 
 def statistics_dtype(x: Tensor) -> torch.dtype:

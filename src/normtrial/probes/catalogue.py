@@ -7,7 +7,6 @@ from normtrial.errors import not_one_of
 from normtrial.probes.base import Probe, Sites
 from normtrial.probes.gradients import GradientNorms
 
-
 PROBES: dict[str, Callable[[Sites], Probe]] = {
     "gradient_norms": GradientNorms,
 }

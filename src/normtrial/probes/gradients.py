@@ -26,7 +26,7 @@ class GradientNorms:
                     owners.append(site)
                     gradients.append(parameter.grad)
         squares: dict[str, float] = dict.fromkeys(owners, 0.0)
-        norms = torch.stack(list(torch._foreach_norm(gradients))).double().square().tolist()
-        for site, square in zip(owners, norms, strict=True):
+        norms = torch._foreach_norm(gradients)  # pyright: ignore[reportPrivateImportUsage]: one call, no loop
+        for site, square in zip(owners, torch.stack(norms).double().square().tolist(), strict=True):
             squares[site] += square
         return {f"grad/{site}/norm": square**0.5 for site, square in squares.items()}

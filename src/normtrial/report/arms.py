@@ -15,13 +15,9 @@ from typing import Any, cast
 from omegaconf import OmegaConf
 
 from normtrial.errors import ConfigError
-from normtrial.records import RunFolder
+from normtrial.records import RunFolder, is_scientific
 from normtrial.report.outcome import Outcome
 from normtrial.training.sinks import leaves
-
-# Leaves that don't change what a run computes; the run id leaves them out too.
-UNSCIENTIFIC = ("log", "probe", "store", "cache", "device", "rerun")
-UNSCIENTIFIC_TRAIN = ("train.log_every", "train.checkpoint_every", "train.checkpoint_keep")
 
 ABSENT = "absent"  # the value of a leaf that an arm does not have (momentum, for a LayerNorm)
 
@@ -106,16 +102,16 @@ def group(folders: Iterable[RunFolder]) -> list[Arm]:
     arms: dict[tuple[tuple[str, str], ...], list[Run]] = {}
     for folder in folders:
         run = Run.read(folder)
-        key = tuple(sorted((name, repr(value)) for name, value in run.config.items() if is_scientific(name)))
+        key = tuple(sorted((name, repr(value)) for name, value in run.config.items() if makes_an_arm(name)))
         arms.setdefault(key, []).append(run)
     grouped = [Arm("", sorted(runs, key=lambda run: run.config.get("seed") or 0)) for runs in arms.values()]
     name_arms(grouped)
     return grouped
 
 
-def is_scientific(name: str) -> bool:
+def makes_an_arm(name: str) -> bool:
     """Whether a config leaf makes an arm: all but the seed, paths, logging and the machine."""
-    return name != "seed" and name.split(".")[0] not in UNSCIENTIFIC and name not in UNSCIENTIFIC_TRAIN
+    return name != "seed" and is_scientific(name)
 
 
 def name_arms(arms: list[Arm]) -> None:
@@ -124,7 +120,7 @@ def name_arms(arms: list[Arm]) -> None:
     A group's `name` stands for the leaves it brings along: `bn` against `ln`, without "momentum=0.1". Those
     are named only where arms of the same `name` differ in them.
     """
-    configs = [{k: v for k, v in arm.runs[0].config.items() if is_scientific(k)} for arm in arms]
+    configs = [{k: v for k, v in arm.runs[0].config.items() if makes_an_arm(k)} for arm in arms]
     for arm, config in zip(arms, configs, strict=True):
         arm.settings = {leaf: config.get(leaf, ABSENT) for leaf in differing(configs)}
         labels = [_label(leaf, config[leaf]) for leaf in telling(config, configs)]
@@ -172,7 +168,5 @@ def only_task(arms: list[Arm]) -> str | None:
     """The one task that all ended runs of these arms share; None where none has ended."""
     tasks = {run.task for arm in arms for run in arm.runs if run.task}
     if len(tasks) > 1:
-        raise ConfigError(
-            f"these runs have several tasks ({', '.join(sorted(tasks))}); compare one at a time."
-        )
+        raise ConfigError(f"these runs have several tasks ({', '.join(sorted(tasks))}); compare one at a time.")
     return next(iter(tasks), None)

@@ -93,7 +93,5 @@ def mean_and_range(curves: list[Series]) -> tuple[list[int], list[float], list[f
 def legend_label(arm: Arm) -> str:
     """The arm's name with its runs: how many, and how many of them diverged or have no result."""
     parts = [f"n={len(arm.runs)}"]
-    parts += [
-        f"{num} {status}" for status in ("diverged", "crashed", "interrupted") if (num := arm.count(status))
-    ]
+    parts += [f"{num} {status}" for status in ("diverged", "crashed", "interrupted") if (num := arm.count(status))]
     return f"{arm.name} ({', '.join(parts)})"

@@ -1,4 +1,4 @@
-"""Every number that a run logs: one table with unit, direction and meaning. Importing this needs no torch.
+"""Every number that a run logs: one table with unit, direction and meaning. Needs no torch.
 
 A new metric of evaluation is one function of `Predictions` and one row; a test checks that nothing else is logged.
 """
@@ -101,7 +101,14 @@ METRICS: tuple[Metric, ...] = (
     Metric("progress/epoch", "epochs", None, "passes over the training split so far"),
     Metric("events/<kind>", "events", "min", "events of a kind so far"),
     Metric("<split>/loss_nats", "nats", "min", "mean loss on the split", None, loss_nats),
-    Metric("<split>/loss_nats_se", "nats", None, "its standard error over examples or windows", None, loss_nats_se),
+    Metric(
+        "<split>/loss_nats_se",
+        "nats",
+        None,
+        "its standard error over examples or windows",
+        None,
+        loss_nats_se,
+    ),
     Metric("<split>/accuracy", "1", "max", "share of right predictions", "classification", accuracy),
     Metric("<split>/accuracy_se", "1", None, "its binomial standard error", "classification", accuracy_se),
     Metric("<split>/macro_f1", "1", "max", "F1 averaged over classes", "classification", macro_f1),

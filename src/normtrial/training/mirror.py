@@ -136,8 +136,7 @@ def start(mode: Any, **arguments: Any) -> Any:
         run = wandb.init(mode=mode, resume="allow", reinit="create_new", settings=settings, **arguments)
     except UsageError as error:
         raise ConfigError(
-            f"log.mode={mode}: {error}; "
-            "run `wandb login` first, or keep log.mode=offline and `wandb sync` later."
+            f"log.mode={mode}: {error}; run `wandb login` first, or keep log.mode=offline and `wandb sync` later."
         ) from error
     # W&B drops rows whose own step goes back, as after a resume from a checkpoint; ours is a metric.
     run.define_metric("step", hidden=True)

@@ -36,9 +36,7 @@ class OptimConfig:
         if self.schedule not in SCHEDULES:
             raise not_one_of("optim.schedule", self.schedule, SCHEDULES)
         require(0 < self.lr < math.inf, f"optim.lr={self.lr} must be positive and finite.")
-        require(
-            0 <= self.weight_decay < math.inf, f"optim.weight_decay={self.weight_decay} must not be negative."
-        )
+        require(0 <= self.weight_decay < math.inf, f"optim.weight_decay={self.weight_decay} must not be negative.")
         for name in ("beta1", "beta2"):
             require(0 <= getattr(self, name) < 1, f"optim.{name}={getattr(self, name)} must lie in [0, 1).")
         require(self.warmup_steps >= 0, f"optim.warmup_steps={self.warmup_steps} must not be negative.")
@@ -48,9 +46,7 @@ class OptimConfig:
         )
 
 
-def build_optimizer(
-    config: OptimConfig, decayed: list[nn.Parameter], undecayed: list[nn.Parameter]
-) -> Optimizer:
+def build_optimizer(config: OptimConfig, decayed: list[nn.Parameter], undecayed: list[nn.Parameter]) -> Optimizer:
     """AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101) over the two groups."""
     groups = [
         {"params": decayed, "weight_decay": config.weight_decay},

@@ -23,7 +23,7 @@ class Progress:
             if name == "step":
                 continue
             self.metrics[name] = value
-            if name.startswith(("val/", "test/")):
+            if name.startswith("val/"):  # never test: choosing by it would use it up
                 self._note_best(name, value, row["step"])
 
     def _note_best(self, name: str, value: float, step: int) -> None:
