@@ -108,7 +108,8 @@ def _text() -> Iterator[Path]:
 
 
 def _outside_norms() -> Iterator[Path]:
-    yield from (path for path in _shipped() if "norms" not in path.relative_to(ROOT).parts)
+    norms = ROOT / "src" / "normtrial" / "norms"
+    yield from (path for path in _shipped() if not path.is_relative_to(norms))
 
 
 def _values() -> Iterator[Path]:
@@ -119,33 +120,44 @@ def _values() -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Rule:
-    """A check, the files it holds for, a text that breaks it and one that comes as near as is allowed."""
+    """A check, the files it holds for, texts that break it and texts that come as near as is allowed."""
 
     check: Callable[[Path], list[str]]
     files: Callable[[], Iterator[Path]]
-    broken: str
-    kept: str
-    name: str = "planted.py"
+    broken: tuple[str, ...]
+    kept: tuple[str, ...]
+    broken_name: str = "planted.py"
     kept_name: str = "planted.py"
 
 
-def _function(num_lines: int) -> str:
+def _function(num_lines: int, define: str = "def") -> str:
     """A decorated function with a docstring that fills exactly this many lines."""
-    return '@decorate\ndef planted():\n    """Doc."""\n' + "    pass\n" * (num_lines - 3)
+    return f'@decorate\n{define} planted():\n    """Doc."""\n' + "    pass\n" * (num_lines - 3)
 
 
 RULES = [
-    Rule(long_file, _python, "pass\n" * (MAX_FILE_LINES + 1), "pass\n" * MAX_FILE_LINES),
-    Rule(long_functions, _python, _function(MAX_FUNCTION_LINES + 1), _function(MAX_FUNCTION_LINES)),
-    Rule(long_functions, _python, "async " + "def f():\n" + "    pass\n" * 60, "x = 1\n" * 100),
-    Rule(markers, _text, "# FIX" + "ME: later\n", "todo = 'XXXX'\n"),
-    Rule(loop_called_train, _package, "", "", name="train.py", kept_name="loop.py"),
-    Rule(torch_norms, _outside_norms, "norm = nn.LayerNorm(8)\n", '"""Never nn.LayerNorm."""\n'),
-    Rule(torch_norms, _outside_norms, "y = torch.nn.functional.layer_norm(x, (8,))\n", "y = layer_norm(x)\n"),
-    Rule(torch_norms, _outside_norms, "from torch.nn import RMSNorm\n", "from torch.nn import Linear\n"),
-    Rule(torch_norms, _outside_norms, "import torch.nn as t\nt.BatchNorm1d(8)\n", "site.norm1(x)\n"),
-    Rule(targets, _values, "_target_: torch.nn.Linear\n", "target: 1\n", name="planted.yaml"),
-    Rule(soft_reads, _shipped, 'eps = cfg.get("eps", 1e-5)\n', "eps = cfg.eps\n"),
+    Rule(long_file, _python, ("pass\n" * (MAX_FILE_LINES + 1),), ("pass\n" * MAX_FILE_LINES,)),
+    Rule(
+        long_functions,
+        _python,
+        (_function(MAX_FUNCTION_LINES + 1), _function(MAX_FUNCTION_LINES + 1, "async def")),
+        (_function(MAX_FUNCTION_LINES), "x = 1\n" * 100),
+    ),
+    Rule(markers, _text, ("# FIX" + "ME: later\n",), ("todo = 'XXXX'\n",)),
+    Rule(loop_called_train, _package, ("",), ("",), broken_name="train.py", kept_name="loop.py"),
+    Rule(
+        torch_norms,
+        _outside_norms,
+        (
+            "norm = nn.LayerNorm(8)\n",
+            "y = torch.nn.functional.layer_norm(x, (8,))\n",
+            "from torch.nn import RMSNorm\n",
+            "import torch.nn as t\nt.BatchNorm1d(8)\n",
+        ),
+        ('"""Never nn.LayerNorm."""\n', "from torch.nn import Linear\n", "block.norm1(x)\n"),
+    ),
+    Rule(targets, _values, ("_target_: torch.nn.Linear\n",), ("target: 1\n",), broken_name="planted.yaml"),
+    Rule(soft_reads, _shipped, ('eps = cfg.get("eps", 1e-5)\n',), ("eps = cfg.eps\n",)),
 ]
 
 
@@ -159,9 +171,10 @@ def test_repository_keeps(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.check.__name__)
 def test_rule_catches_a_violation_and_nothing_less(rule: Rule, tmp_path: Path) -> None:
-    planted = tmp_path / rule.name
-    planted.write_text(rule.broken, encoding="utf-8")
-    assert len(rule.check(planted)) == 1
-    kept = tmp_path / rule.kept_name
-    kept.write_text(rule.kept, encoding="utf-8")
-    assert rule.check(kept) == []
+    planted, kept = tmp_path / rule.broken_name, tmp_path / rule.kept_name
+    for text in rule.broken:
+        planted.write_text(text, encoding="utf-8")
+        assert len(rule.check(planted)) == 1, text
+    for text in rule.kept:
+        kept.write_text(text, encoding="utf-8")
+        assert rule.check(kept) == [], text

@@ -49,11 +49,6 @@ class Toy:
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("data-cache")
-
-
-@pytest.fixture(scope="session")
 def bbc_config() -> Callable[..., ClassificationConfig]:
     return lambda **changes: ClassificationConfig(**{**BBC, **changes})
 

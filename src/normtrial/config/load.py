@@ -1,14 +1,16 @@
 """From Hydra's DictConfig to checked dataclasses: every mistake is found here, before any data is read."""
 
+import copy
 import dataclasses
 import math
 from collections.abc import Iterator
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from normtrial.config.schema import Config
+from normtrial.config.unknown import unknown_key
 from normtrial.errors import ConfigError, not_one_of, require
 from normtrial.norms.catalogue import norm_class
 
@@ -22,6 +24,7 @@ def load(cfg: DictConfig) -> Config:
         ConfigError: an unknown key (also behind `+`), a missing value, a value out of range, or two choices
             that cannot go together.
     """
+    cfg = without_hydra(cfg)
     refuse_unknown_keys(cfg)
     try:
         config = OmegaConf.to_object(cfg)
@@ -41,6 +44,16 @@ def load(cfg: DictConfig) -> Config:
     return config
 
 
+def without_hydra(cfg: DictConfig) -> DictConfig:
+    """The configuration without Hydra's own part, which a sweep composes with it."""
+    if "hydra" not in cfg:
+        return cfg
+    cfg = copy.deepcopy(cfg)
+    with open_dict(cfg):
+        del cfg["hydra"]
+    return cfg
+
+
 def refuse_unknown_keys(cfg: DictConfig, path: str = "") -> None:
     """Raise at the first key that its schema does not have: `+key=value` would slip in otherwise."""
     schema = OmegaConf.get_type(cfg)
@@ -48,17 +61,12 @@ def refuse_unknown_keys(cfg: DictConfig, path: str = "") -> None:
     for key in cfg:
         name = f"{path}{key}"
         if fields is not None and key not in fields:
-            raise unknown_key(name, [f"{path}{field}" for field in fields])
+            raise unknown_key(path.rstrip("."), str(key), fields)
         if OmegaConf.is_missing(cfg, key):
             continue
         value = cfg._get_node(key)
         if isinstance(value, DictConfig) and not value._is_none():
             refuse_unknown_keys(value, f"{name}.")
-
-
-def unknown_key(name: str, allowed: list[str]) -> ConfigError:
-    """The error for a key that does not exist, whatever it was prefixed with."""
-    return not_one_of("key", name, allowed, where=" for this choice" if "." in name else "")
 
 
 def _leaves(tree: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
@@ -84,6 +92,11 @@ def _check_pairs(config: Config) -> None:
     """Refuse what each part allows alone but not together."""
     norm, data = config.norm, config.data
     cls = norm_class(norm)
+    require(
+        type(norm) is cls.Config,
+        f"norm.name={norm.name} stands with the options of another norm. Leave the name to the option: "
+        f"override /norm: {norm.name} in a recipe's defaults.",
+    )
     if data.kind == "lm" and cls.mixes_positions(norm) and not cls.has_running_statistics(norm):
         raise ConfigError(
             f"norm={norm.name} with these options looks at other positions, so a causal language model "

@@ -30,7 +30,7 @@ class ModelConfig:
     d_model: int  # D, width of the residual stream
     num_heads: int  # attention heads; must divide d_model
     d_ff: int  # F, width inside the MLP
-    dropout: float  # share dropped after the embedding, in attention weights and after each sublayer, in [0, 1)
+    dropout: float  # share dropped after the embedding and after each sublayer, in [0, 1)
     activation: str  # gelu or relu
     positions: str  # learned or sinusoidal
     tie: bool  # a language model's head uses the embedding matrix

@@ -6,7 +6,6 @@ an undisturbed one bit for bit.
 """
 
 import math
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from normtrial.errors import not_one_of, require
 from normtrial.probes.base import Probe
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.evaluate import Context, evaluate, mean_loss, predict
+from normtrial.training.memory import peak_memory_mib
 from normtrial.training.optim import OptimConfig, learning_rate
 from normtrial.training.sinks import RecordSink, Sinks
 from normtrial.training.state import Progress
@@ -211,13 +211,6 @@ def _trouble(loss: float, norm: float) -> str | None:
     if not math.isfinite(loss):
         return "nonfinite_loss"
     return None if math.isfinite(norm) else "nonfinite_grad"
-
-
-def peak_memory_mib(device: str) -> float:
-    """Peak memory of this process so far in MiB: allocated on a GPU, resident otherwise."""
-    if device.startswith("cuda"):
-        return torch.cuda.max_memory_allocated() / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 class _Stopwatch:

@@ -1,0 +1,138 @@
+"""The objects of a run, put together from its configuration: model, loop, sinks; and its summary at the end."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+from normtrial.config import Config, Job, as_dict
+from normtrial.data.dataset import TextData
+from normtrial.data.statistics import describe
+from normtrial.errors import require
+from normtrial.network.model import Transformer
+from normtrial.norms.base import evaluating_with
+from normtrial.norms.catalogue import norm_class
+from normtrial.probes.catalogue import build_probes
+from normtrial.probes.nonfinite import locate
+from normtrial.records import RunFolder
+from normtrial.training.checkpoint import Checkpoints
+from normtrial.training.loop import Loop, Setup
+from normtrial.training.mirror import WandbSink
+from normtrial.training.optim import build_optimizer
+from normtrial.training.precision import computing_in
+from normtrial.training.progress import ProgressSink
+from normtrial.training.sinks import RecordSink, Sink, Sinks, WandbLogConfig, leaves
+
+
+def build_model(config: Config, data: TextData) -> Transformer:
+    """The configured Transformer, with the seed's initial weights."""
+    return Transformer(
+        config.model,
+        config.norm,
+        config.placement,
+        vocab_size=data.task.vocab_size,
+        num_outputs=data.task.num_outputs,
+        max_len=config.data.max_len,
+        causal=data.task.kind == "lm",
+        seed=config.seed,
+    )
+
+
+def build_setup(
+    config: Config,
+    model: Transformer,
+    data: TextData,
+    device: str,
+    record: RecordSink,
+    sinks: Sinks,
+    checkpoints: Checkpoints,
+    stop_requested: Callable[[], bool],
+) -> Setup:
+    """Everything that the loop works with."""
+    evaluations: dict[str, Any] = {"": nullcontext}
+    if norm_class(config.norm).has_running_statistics(config.norm):
+        evaluations["/batch_stats"] = lambda: evaluating_with(model, "batch")
+
+    def computing() -> AbstractContextManager:
+        return computing_in(config.precision, device)
+
+    return Setup(
+        model=model,
+        data=data,
+        optimizer=build_optimizer(config.optim, *model.parameter_groups()),
+        train=config.train,
+        optim=config.optim,
+        seed=config.seed,
+        device=device,
+        computing=computing,
+        evaluations=evaluations,
+        probes=build_probes(config.probe, model.sites()),
+        locate=lambda backward: locate(model.sites(), backward),
+        record=record,
+        sinks=sinks,
+        checkpoints=checkpoints,
+        stop_requested=stop_requested,
+    )
+
+
+def build_sinks(
+    config: Config,
+    job: Job,
+    folder: RunFolder,
+    record: RecordSink,
+    meta: dict[str, Any],
+    data: TextData,
+    resumed: dict[str, Any] | None,
+) -> Sinks:
+    """The record first; then the terminal, unless jobs of a sweep would talk at once; then W&B."""
+    sinks: list[Sink] = [record]
+    if job.sweep is None:
+        start = resumed["progress"]["step"] if resumed else 0
+        sinks.append(ProgressSink(config.train.steps, meta["name"], start, describe(data.info)))
+    if isinstance(config.log, WandbLogConfig):
+        sinks.append(
+            WandbSink(
+                config.log,
+                run_dir=folder.path,
+                run_id=folder.run_id,
+                name=meta["name"],
+                flat_config=dict(leaves(as_dict(config))),
+                meta=meta,
+                group=job.sweep.name if job.sweep else None,
+            )
+        )
+    return Sinks(sinks)
+
+
+def summarize(
+    meta: dict[str, Any], data: TextData, model: Transformer, loop: Loop, status: str, reason: str | None
+) -> dict[str, Any]:
+    """The content of `summary.json`."""
+    task, progress = data.task, loop.progress.as_dict()
+    trivial = {"loss_nats": task.trivial_loss_nats}
+    if task.trivial_accuracy is not None:
+        trivial["accuracy"] = task.trivial_accuracy
+    return {
+        "run_id": meta["run_id"],
+        "name": meta["name"],
+        "status": status,
+        "reason": reason,
+        "task": task.kind,
+        "steps": progress.pop("step"),
+        **progress,
+        "trivial": trivial,
+        "data": data.info,
+        "model": {
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "norm_parameters": sum(p.numel() for norm in model.norms() for p in norm.parameters()),
+        },
+        "sweep": meta["sweep"],
+    }
+
+
+def pick_device(wanted: str) -> str:
+    """`cuda` where asked for or, by `auto`, where there is one; else `cpu`."""
+    available = torch.cuda.is_available()
+    require(wanted != "cuda" or available, "device=cuda, but torch sees no CUDA device; use device=auto or cpu.")
+    return "cuda" if available and wanted != "cpu" else "cpu"
