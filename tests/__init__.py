@@ -1,0 +1,1 @@
+"""The batteries over every norm and placement; packages, so that test modules can share their helpers."""

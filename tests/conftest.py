@@ -1,0 +1,50 @@
+"""What several folders of tests share: text prepared once a session, configurations, and training on one thread."""
+
+import functools
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from normtrial import run
+from normtrial.config import Config, Job
+from tests.support import TINY, command
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where tokenized text is kept; everybody asks for the same vocabularies."""
+    return tmp_path_factory.mktemp("data-cache")
+
+
+@pytest.fixture(scope="session")
+def configure() -> Callable[..., Config]:
+    """The checked configuration that a command line makes."""
+
+    @functools.cache
+    def configured(*arguments: str) -> Config:
+        found: list[Config] = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(run, "execute", lambda config, job: found.append(config))
+            answer = command(*arguments)
+        assert answer.code == 0, answer.message
+        return found[0]
+
+    return configured
+
+
+@pytest.fixture
+def trial(configure: Callable[..., Config], cache: Path, tmp_path: Path) -> Callable[..., Config]:
+    """A tiny trial on real text, with the given changes; its store is this test's own."""
+    return lambda *changes: configure(*TINY, f"cache={cache}", f"store={tmp_path / 'store'}", *changes)
+
+
+@pytest.fixture
+def train(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Config], float | None]]:
+    """Train in this process on one thread, without drawing; signal handlers are given back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    monkeypatch.setattr(run, "draw_curves", lambda folder: None)
+    yield lambda config: run.execute(config, Job(parallel=True))
+    for number, handler in before.items():
+        signal.signal(number, handler)

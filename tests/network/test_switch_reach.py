@@ -1,0 +1,109 @@
+"""No dead switches: every option of every norm, placement and model file changes the model, and the run id.
+
+Dead switches are the commonest defect of published norm code: an eps that reaches some instances only, a flag that
+nobody reads. So each option is set to another allowed value, and the modules or the numbers must differ.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from normtrial.config import Config
+from normtrial.errors import ConfigError
+from normtrial.identity import run_id
+from normtrial.network.model import Transformer
+from normtrial.training.evaluate import mean_loss
+from tests.network.models import CLASSES, SMALL, build, disturb, lengths_mask, tokens
+from tests.norms.options import CONF, TASKS, leaves, other_values, settings
+
+GROUPS = ("norm", "placement", "model")
+FILES = [(group, path.stem) for group in GROUPS for path in sorted((CONF / group).glob("*.yaml"))]
+Evidence = dict[str, Any]
+
+
+def switches() -> list[tuple[str, str, str]]:
+    """Every (group, file, option) there is."""
+    return [
+        (group, file, leaf)
+        for group, file in FILES
+        for leaf in leaves(getattr(settings(f"{group}={file}"), group))
+    ]
+
+
+def tree(network: Transformer) -> list[str]:
+    """Modules by name and class, parameters and buffers by name and shape."""
+    modules = [f"{name}: {type(module).__name__}" for name, module in network.named_modules()]
+    tensors = (*network.named_parameters(), *network.named_buffers())
+    return modules + [f"{name}: {tuple(tensor.shape)}" for name, tensor in tensors]
+
+
+def numbers(network: Transformer, task: str) -> Tensor:
+    """Logits, gradients and buffers of a training step, and logits at evaluation, in one long vector."""
+    disturb(network)
+    torch.manual_seed(0)  # dropout
+    tokens_BL, mask_BL = tokens(0), None if task == "lm" else lengths_mask([7, 4, 2, 6], 7)
+    logits = network.train()(tokens_BL, mask_BL)
+    mean_loss(logits, tokens_BL if task == "lm" else tokens_BL[:, 0] % CLASSES).backward()
+    gradients = [p.grad for p in network.parameters() if p.grad is not None]
+    found = [logits, *gradients, *network.buffers(), network.eval()(tokens_BL, mask_BL)]
+    return torch.cat([tensor.detach().double().flatten() for tensor in found])
+
+
+def evidence(choice: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What can be seen of a choice of options: the cheapest first."""
+    for task, data in TASKS.items():
+        try:
+            config = settings(choice, data, values={**SMALL, **values})
+        except ConfigError:
+            yield f"{task} refused", True
+            continue
+        yield f"{task} tree", tree(build(config))
+        for dtype in (torch.float32, torch.bfloat16):
+            yield f"{task} numbers in {dtype}", numbers(build(config).to(dtype), task)
+
+
+@cache
+def shipped(choice: str) -> Evidence:
+    return dict(evidence(choice, {}))
+
+
+def differs(one: Any, other: Any) -> bool:
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.shape != other.shape or not torch.equal(one, other)
+    return one != other
+
+
+def small(choice: str, values: dict[str, Any]) -> Config:
+    return settings(choice, values={**SMALL, **values})
+
+
+@pytest.mark.parametrize(("group", "file", "leaf"), switches())
+def test_switch_reaches_the_model_and_the_run_id(group: str, file: str, leaf: str) -> None:
+    choice, key = f"{group}={file}", f"{group}.{leaf}"
+    base = small(choice, {})
+    others = other_values(key, getattr(getattr(base, group), leaf), choice, values=SMALL)
+    assert others, f"{key} can have one value only: no switch"
+    changed = {key: others[0]}
+    assert run_id(small(choice, changed), "data") != run_id(base, "data")
+    before = shipped(choice)
+    assert any(differs(value, before.get(name)) for name, value in evidence(choice, changed)), (
+        f"{key}={others[0]} changes neither modules nor numbers: a dead switch"
+    )
+
+
+def test_the_same_options_give_the_same_evidence() -> None:
+    """Otherwise every switch would seem to reach something."""
+    for group, file in FILES:
+        choice = f"{group}={file}"
+        for name, value in evidence(choice, {}):
+            assert not differs(value, shipped(choice)[name]), (choice, name)
+
+
+def test_a_planted_dead_switch_is_found() -> None:
+    """`train.log_every` is none of the model's: neither modules nor numbers may differ."""
+    before = shipped("norm=ln")
+    assert not any(differs(v, before[name]) for name, v in evidence("norm=ln", {"train.log_every": 7}))

@@ -1,0 +1,129 @@
+"""A run that is told to stop goes on later as if nothing had happened: rows and weights bit for bit."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from normtrial import run
+from normtrial.config import Config
+from normtrial.records import list_runs
+from normtrial.training.checkpoint import Checkpoints
+from tests.support import TINY, answer, comparable, start_process
+
+Train = Callable[[Config], float | None]
+# Long enough for a signal to find it at work.
+LONGER = ["train.steps=200", "train.eval_every=70", "train.checkpoint_every=50", "model.dropout=0.3"]
+
+
+@pytest.fixture
+def weights(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Tensor]]:
+    """Parameters and buffers of the model that was built last."""
+    built: list[torch.nn.Module] = []
+    build = run.build_model
+    monkeypatch.setattr(run, "build_model", lambda *given: built.append(build(*given)) or built[-1])
+    return lambda: {name: value.clone() for name, value in built[-1].state_dict().items()}
+
+
+@pytest.mark.parametrize("norm", ["bn", "ln"])
+def test_a_real_process_stops_on_sigterm_and_the_same_command_goes_on(
+    norm: str,
+    configure: Callable[..., Config],
+    train: Train,
+    weights: Callable[[], dict[str, Tensor]],
+    cache: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    typed = [*TINY, *LONGER, f"norm={norm}", f"cache={cache}"]
+    undisturbed = configure(*typed, f"store={tmp_path / 'undisturbed'}")
+    train(undisturbed)
+    expected = weights()
+
+    store = tmp_path / "store"
+    process = start_process(*typed, f"store={store}")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if " 11/200 " in line:
+            break
+    process.send_signal(signal.SIGTERM)
+    stopped = answer(process)
+    assert stopped.code == 130
+    assert "Traceback" not in stopped.err
+    (folder,) = list_runs(store)
+    summary = folder.read_summary()
+    assert summary is not None
+    assert (summary["status"], summary["reason"]) == ("interrupted", "asked to stop")
+    assert 11 <= summary["steps"] < 200
+    state = Checkpoints(folder.path / "checkpoint", 2).latest()
+    assert state is not None
+    assert state["progress"]["step"] == summary["steps"], "not a step is lost"
+
+    capsys.readouterr()
+    train(configure(*typed, f"store={store}"))
+    assert f"resuming run {folder.run_id} after step {summary['steps']}" in capsys.readouterr().out
+    summary = folder.read_summary()
+    assert summary is not None
+    assert (summary["status"], summary["steps"]) == ("finished", 200)
+    assert comparable(folder) == comparable(list_runs(undisturbed.store)[0])
+    ended = weights()
+    assert ended.keys() == expected.keys()
+    assert all(torch.equal(ended[name], value) for name, value in expected.items())
+    assert not any(
+        torch.equal(value, torch.zeros_like(value)) for name, value in ended.items() if "weight" in name
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopping_twice_in_a_run_changes_nothing(
+    number: signal.Signals,
+    trial: Callable[..., Config],
+    train: Train,
+    weights: Callable[[], dict[str, Tensor]],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    undisturbed = trial("norm=bn", "model.dropout=0.3", f"store={tmp_path / 'undisturbed'}")
+    train(undisturbed)
+    expected = weights()
+    config = trial("norm=bn", "model.dropout=0.3")
+    step = run.Loop._step
+    for stop in (2, 3):
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                run.Loop,
+                "_step",
+                lambda loop, at, stop=stop: (
+                    (os.kill(os.getpid(), number) if at == stop else None) or step(loop, at)
+                ),
+            )
+            with pytest.raises(KeyboardInterrupt):
+                train(config)
+        (folder,) = list_runs(config.store)
+        summary = folder.read_summary()
+        assert summary is not None
+        assert (summary["status"], summary["steps"]) == ("interrupted", stop)
+    train(config)
+    assert comparable(folder) == comparable(list_runs(undisturbed.store)[0])
+    assert all(torch.equal(weights()[name], value) for name, value in expected.items())
+
+
+def test_a_signal_during_the_last_step_finishes_the_run(
+    trial: Callable[..., Config], train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = run.Loop._step
+    monkeypatch.setattr(
+        run.Loop,
+        "_step",
+        lambda loop, at: (os.kill(os.getpid(), signal.SIGTERM) if at == 6 else None) or step(loop, at),
+    )
+    config = trial()
+    assert train(config) is not None
+    (folder,) = list_runs(config.store)
+    summary = folder.read_summary()
+    assert summary is not None
+    assert summary["status"] == "finished"

@@ -1,0 +1,76 @@
+"""The command line as tests use it: within this process, or as a real one; and what two runs are compared by."""
+
+import os
+import runpy
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from normtrial.records import RunFolder
+
+ROOT = Path(__file__).parents[1]
+# The smallest trial that does everything a real one does.
+TINY = ["log=file", "model.num_layers=1", "model.d_model=16", "model.num_heads=2", "model.d_ff=32", "data.batch_size=4", "data.max_len=16", "data.limit=16", "data.vocab_size=1024", "train.steps=6", "train.eval_every=3", "train.log_every=1", "optim.warmup_steps=2"]
+SOTU = ["data=sotu", "data.vocab_size=512"]  # a text prepared for other tests too
+MEASURED = ("time/", "throughput/", "memory/")  # differ from run to run
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command ended with."""
+
+    code: int
+    message: str  # after success empty
+    out: str = ""
+    err: str = ""
+
+
+def command(*arguments: str) -> Answer:
+    """Run train.py as `__main__` in this process."""
+    script = str(ROOT / "train.py")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HYDRA_FULL_ERROR", "1")
+        patch.setattr(sys, "argv", [script, *arguments])
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except SystemExit as ending:
+            return Answer(1, ending.code) if isinstance(ending.code, str) else Answer(ending.code or 0, "")
+    return Answer(0, "")
+
+
+def start_process(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+    """A real `python train.py …` on one thread."""
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "train.py"), *arguments],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "200", **environment},
+        preexec_fn=stay_on_one_core,  # a run takes as many threads as it has cores, and sums depend on that
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def stay_on_one_core() -> None:
+    """Leave this process one of its cores, by turns."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+
+
+def answer(process: subprocess.Popen[str]) -> Answer:
+    """Wait for a process and take what it said."""
+    out, err = process.communicate(timeout=120)
+    lines = err.strip().splitlines()
+    return Answer(process.returncode, lines[-1] if lines else "", out, err)
+
+
+def comparable(folder: RunFolder) -> list[dict[str, Any]]:
+    """All rows of a run without what is measured by the clock."""
+    return [
+        {name: value for name, value in row.items() if not name.startswith(MEASURED)}
+        for row in folder.read_metrics()
+    ]
