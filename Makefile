@@ -38,8 +38,8 @@ test-slow:  ## the tests that take longer than a few seconds of CPU
 # Its runs are kept in a temporary store: in the usual one a finished run would be skipped the second time.
 smoke:  ## three steps of classification and three of language modelling
 	@store=$$(mktemp -d) && trap 'rm -rf "$$store"' EXIT && set -ex && \
-	$(PYTHON) train.py norm=bn placement=pre model=tiny log=file train.steps=3 optim.warmup_steps=1 store="$$store" && \
-	$(PYTHON) train.py data=sotu norm=rms placement=pre model=tiny log=file train.steps=3 optim.warmup_steps=1 store="$$store"
+	$(PYTHON) train.py norm=bn placement=pre model=tiny log=file train.steps=3 store="$$store" && \
+	$(PYTHON) train.py data=sotu norm=rms placement=pre model=tiny log=file train.steps=3 store="$$store"
 
 format:  ## let ruff mend what it can
 	$(PYTHON) -m ruff check --fix .

@@ -1,4 +1,4 @@
-"""What several folders of tests share: text prepared once a session, configurations, and training on one thread."""
+"""What several folders of tests share: prepared text, configurations, and training on one thread."""
 
 import functools
 import signal

@@ -14,7 +14,11 @@ from normtrial.records import RunFolder
 
 ROOT = Path(__file__).parents[1]
 # The smallest trial that does everything a real one does.
-TINY = ["log=file", "model.num_layers=1", "model.d_model=16", "model.num_heads=2", "model.d_ff=32", "data.batch_size=4", "data.max_len=16", "data.limit=16", "data.vocab_size=1024", "train.steps=6", "train.eval_every=3", "train.log_every=1", "optim.warmup_steps=2"]
+TINY = [
+    *("log=file", "model.num_layers=1", "model.d_model=16", "model.num_heads=2", "model.d_ff=32"),
+    *("data.limit=16", "data.batch_size=4", "data.max_len=16", "data.vocab_size=1024"),
+    *("train.steps=6", "train.eval_every=3", "train.log_every=1", "optim.warmup_steps=2"),
+]
 SOTU = ["data=sotu", "data.vocab_size=512"]  # a text prepared for other tests too
 MEASURED = ("time/", "throughput/", "memory/")  # differ from run to run
 

@@ -146,7 +146,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     """The content of a JSON file, or None where there is no such file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 

@@ -21,6 +21,7 @@ from normtrial.assemble import build_model, build_setup, build_sinks, pick_devic
 from normtrial.config import Config, Job, as_yaml, current_job, load
 from normtrial.data import catalogue
 from normtrial.data.dataset import TextData
+from normtrial.errors import ConfigError
 from normtrial.records import RunFolder
 from normtrial.report.curves import draw_curves
 from normtrial.report.outcome import outcome_for
@@ -39,7 +40,10 @@ def main(cfg: DictConfig) -> float | None:
     """
     job = current_job()
     if job.sweep is None:
-        return execute(load(cfg), job)
+        try:
+            return execute(load(cfg), job)
+        except ConfigError as error:  # as an exit it passes through Hydra, which would print its own lines first
+            raise SystemExit(f"normtrial: {error}") from error
     note = job.sweep / str(job.number) / "job.json"
     content: dict[str, Any] = {"number": job.number, "command": " ".join(job.command)}
     value = None

@@ -10,7 +10,10 @@ from normtrial import run
 from tests.support import answer, command, start_process
 
 NORM_KEYS = "Allowed: norm.affine, norm.bias, norm.eps, norm.gamma_init, norm.stats_dtype."
-ROOT_KEYS = "Allowed: cache, data, device, log, model, norm, optim, placement, precision, probe, rerun, seed, store, train."
+ROOT_KEYS = (
+    "Allowed: cache, data, device, log, model, norm, optim, placement, precision, probe, rerun, seed, store, "
+    "train."
+)
 EPSS = f"key 'norm.epss' does not exist for this choice; did you mean 'norm.eps'? {NORM_KEYS}"
 EPS_RANGE = "must lie strictly between 0 and 1 (1e-5 is usual); with 0 a constant token divides 0 by 0."
 MISTAKES = {
@@ -50,12 +53,13 @@ MISTAKES = {
     "model.d_model=64.5": "model.d_model=64.5 is not a whole number.",
     "train=5": ("train: '5' was given where several values stand; set one of them, as in norm.eps=1e-3."),
     "norm=bn data.batch_size=1": (
-        "norm=bn takes its statistics over the batch, and data.batch_size=1 leaves it a single example (and, for a "
-        "one-word text, a single token, whose variance is 0). Set data.batch_size to 2 or more, or choose norm=ln."
+        "norm=bn takes its statistics over the batch, and data.batch_size=1 leaves it a single example (and, for "
+        "a one-word text, a single token, whose variance is 0). Set data.batch_size to 2 or more, "
+        "or choose norm=ln."
     ),
     "train.steps=200 optim.warmup_steps=500": (
         "optim.warmup_steps=500 is longer than train.steps=200: the rate would never arrive at optim.lr. "
-        "Lower the warm-up (a tenth of the steps is usual)."
+        "Lower the warm-up; null is a tenth of the steps."
     ),
     "norm=ada norm.condition=sequence data=sotu": (
         "norm=ada with these options looks at other positions, so a causal language model (data=sotu) would see "

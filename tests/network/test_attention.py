@@ -65,6 +65,16 @@ def test_nothing_to_look_at_gives_no_nan(mask_BL: Tensor, causal: bool) -> None:
     assert all(p.grad is not None and p.grad.isfinite().all() for p in attention.parameters())
 
 
+@pytest.mark.parametrize("causal", [True, False], ids=["causal", "bidirectional"])
+def test_no_softmax_is_over_nothing(causal: bool) -> None:
+    """B23: not left to the kernel, which gives NaN before torch 2.5 and 0 since."""
+    for lengths in ([5, 0, 3], [0, 0, 0]):
+        for mask_BL in (lengths_mask(lengths, 5), lengths_mask(lengths, 5).flip(1)):
+            keys = SelfAttention(6, 2, 0.0, causal)._keys(mask_BL, 5)
+            assert keys is not None
+            assert keys.any(-1).all()
+
+
 def test_dropout_acts_in_training_only() -> None:
     attention, x_BLD = SelfAttention(6, 2, 0.5, False), torch.randn(2, 5, 6)
     assert not torch.equal(attention(x_BLD), attention(x_BLD))

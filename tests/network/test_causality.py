@@ -8,9 +8,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from normtrial.network.heads import Classifier
 from normtrial.network.model import Transformer
 from normtrial.norms.catalogue import NORMS
-from tests.network.models import disturb, lengths_mask, model, tokens
+from tests.network.models import CLASSES, disturb, lengths_mask, model, tokens
 from tests.norms.options import (
     PAIRS,
     TASKS,
@@ -131,6 +132,14 @@ def test_row_of_pads_gives_no_nan(norm: str, placement: str, training: bool) -> 
         assert all(p.grad is None or p.grad.isfinite().all() for p in network.parameters())
         results.append(logits_BC[[0, 1, -1]].detach())
     assert (results[0] - results[1]).abs().max() < 2e-6
+
+
+def test_classifier_never_reads_the_pads() -> None:
+    """B25: whatever stands there, NaN included."""
+    mask_BL, stream_BLD = lengths_mask([4, 1], 4), torch.randn(2, 4, 16)
+    head = Classifier(16, CLASSES)
+    rubbish_BLD = stream_BLD.masked_fill(~mask_BL[..., None], float("nan"))
+    assert torch.equal(head(rubbish_BLD, mask_BL), head(stream_BLD, mask_BL))
 
 
 def test_tasks_are_the_two_that_exist() -> None:

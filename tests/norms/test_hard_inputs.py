@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from normtrial.norms.catalogue import NORMS
-from normtrial.norms.moments import masked_moments
 from tests.norms.draws import Draw, assert_close, draw, measured, randomize, referred
 from tests.norms.options import counts_padding, has, make, options
 
@@ -75,14 +74,6 @@ def test_half_precision_stays_finite(name: str, kind: str, dtype: torch.dtype, e
     assert y.isfinite().all()
     if eps > 1e-8:  # 1 / sqrt(1e-8) times a gradient may pass 65504, float16's largest, and rightly
         assert all(gradient.isfinite().all() for gradient in gradients.values())
-
-
-@pytest.mark.parametrize(("axes", "tolerance"), [("BL", 1e-4), ("LD", 1e-4), ("D", 1e-3), ("B", 1e-3)])
-def test_variance_keeps_its_digits_far_from_zero(axes: str, tolerance: float) -> None:
-    """B15: four digits over 512 values or more, three over the 16 or 64 of a token; E[x²] − E[x]² keeps none."""
-    x = 3000 + 0.05 * torch.randn(16, 32, 64, generator=torch.Generator().manual_seed(0))
-    given, exact = (masked_moments(value, None, axes).variance for value in (x, x.double()))
-    assert ((given - exact).abs() / exact).max() < tolerance
 
 
 @BOTH_MODES
@@ -193,6 +184,13 @@ def test_output_has_the_dtype_of_the_input(
         y = norm(given.x_BLD, given.mask_BL, given.cond_BLD)
     assert y.dtype == dtype
     assert y.isfinite().all()
+
+
+@BOTH_MODES
+@EVERY
+def test_condition_of_higher_precision_does_not_raise_that_of_the_output(name: str, training: bool) -> None:
+    norm, given = build(name, training), draw(1, dtype=torch.float32, shape=SHAPE)
+    assert norm(given.x_BLD.bfloat16(), given.mask_BL, given.cond_BLD).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("poison", [float("nan"), float("inf"), 1e30])

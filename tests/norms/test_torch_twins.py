@@ -32,9 +32,15 @@ def test_bn_is_batchnorm1d_of_the_concatenated_valid_tokens() -> None:
         assert_close(norm(given.x_BLD, given.mask_BL), twin(given.x_BLD.flatten(0, 1)).view(3, -1, 5), 1e-6)
 
 
-def test_momentum_is_the_share_of_the_new_batch_and_the_running_variance_unbiased() -> None:
-    norm = make("bn", 1, momentum=0.25)
-    norm(torch.tensor([[[1.0], [3.0]], [[5.0], [99.0]]]), torch.tensor([[True, True], [True, False]]))
+@pytest.mark.parametrize(
+    ("stats_dtype", "dtype"), [("fp32", torch.float32), ("fp32", torch.bfloat16), ("input", torch.bfloat16)]
+)
+def test_momentum_is_the_share_of_the_new_batch_and_the_running_variance_unbiased(
+    stats_dtype: str, dtype: torch.dtype
+) -> None:
+    norm = make("bn", 1, momentum=0.25, stats_dtype=stats_dtype)
+    x_BLD = torch.tensor([[[1.0], [3.0]], [[5.0], [99.0]]], dtype=dtype)
+    norm(x_BLD, torch.tensor([[True, True], [True, False]]))
     assert norm.get_buffer("running_mean").item() == pytest.approx(0.75 * 0 + 0.25 * 3)
     assert norm.get_buffer("running_var").item() == pytest.approx(0.75 * 1 + 0.25 * 4)  # 8 / (3 − 1), not 8 / 3
 

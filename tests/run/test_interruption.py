@@ -86,6 +86,7 @@ def test_stopping_twice_in_a_run_changes_nothing(
     weights: Callable[[], dict[str, Tensor]],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     undisturbed = trial("norm=bn", "model.dropout=0.3", f"store={tmp_path / 'undisturbed'}")
     train(undisturbed)
@@ -108,6 +109,7 @@ def test_stopping_twice_in_a_run_changes_nothing(
         assert summary is not None
         assert (summary["status"], summary["steps"]) == ("interrupted", stop)
     train(config)
+    assert "after step 3" in capsys.readouterr().out, "not from the start"
     assert comparable(folder) == comparable(list_runs(undisturbed.store)[0])
     assert all(torch.equal(weights()[name], value) for name, value in expected.items())
 

@@ -1,5 +1,6 @@
 """The schedule at its corners, clipping, and who decays."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -26,7 +27,7 @@ def test_warm_up_rises_to_the_peak_and_cosine_falls_to_a_tenth() -> None:
     assert max(found) == found[9] == 1e-3
     assert found[54] == pytest.approx(1e-3 * (0.1 + 0.45), rel=1e-9), "half way between the peak and the end"
     assert found[-1] == pytest.approx(1e-4, rel=1e-9)
-    assert all(later < earlier for earlier, later in zip(found[9:], found[10:], strict=False))
+    assert all(later < earlier for earlier, later in itertools.pairwise(found[9:]))
 
 
 def test_constant_stays_at_the_peak() -> None:

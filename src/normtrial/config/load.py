@@ -82,9 +82,9 @@ def _check_root(config: Config) -> None:
         raise not_one_of("device", config.device, DEVICES)
     require(0 <= config.seed < 2**31, f"seed={config.seed} must lie between 0 and 2^31 - 1.")
     require(
-        config.optim.warmup_steps <= config.train.steps,
+        config.optim.warmup_steps is None or config.optim.warmup_steps <= config.train.steps,
         f"optim.warmup_steps={config.optim.warmup_steps} is longer than train.steps={config.train.steps}: "
-        f"the rate would never arrive at optim.lr. Lower the warm-up (a tenth of the steps is usual).",
+        f"the rate would never arrive at optim.lr. Lower the warm-up; null is a tenth of the steps.",
     )
 
 

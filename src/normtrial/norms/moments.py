@@ -54,6 +54,8 @@ def masked_moments(x_BLD: Tensor, mask_BL: Tensor | None, axes: str) -> Moments:
     >>> masked_moments(x, torch.tensor([[True, False]]), "LD").mean.item()
     2.0
     """
+    if mask_BL is not None:  # before the square: selecting afterwards gives NaN in a pad the gradient 0 · NaN
+        x_BLD = torch.where(mask_BL.unsqueeze(-1), x_BLD, 0.0)
     mean, count = masked_mean(x_BLD, mask_BL, axes)
     variance, _ = masked_mean((x_BLD - mean).square(), mask_BL, axes)
     return Moments(mean, variance, count)

@@ -37,6 +37,8 @@ def locate(sites: Sites, backward: Callable[[], Tensor]) -> dict[str, Any]:
     handles = [module.register_forward_hook(watch(site)) for site, module in sites.items()]
     try:
         loss = backward()
+        if found and found[0]["pass"] == "backward" and not bool(torch.isfinite(loss.detach()).all()):
+            found.clear()  # the loss came before any gradient
         check("loss", "forward", loss.detach())
     finally:
         for handle in handles:

@@ -134,18 +134,21 @@ class Loop:
         loss = self._backward(batch, step)
         logged = step % s.train.log_every == 0 or step in (1, s.train.steps)
         probed = {k: v for probe in s.probes for k, v in probe.measure().items()} if logged else {}
-        clip = math.inf if s.optim.clip is None else s.optim.clip
-        norm = float(nn.utils.clip_grad_norm_(s.model.parameters(), clip))
-        value = float(loss.detach())
+        norm, value = self._clip(), float(loss.detach())
         trouble = _trouble(value, norm)
+        if trouble:
+            self._report_nonfinite(trouble, batch, step, value, norm)
         if trouble is None or s.train.on_nonfinite == "continue":
             s.optimizer.step()
         self._since.add(time.perf_counter() - began, waited, batch.num_tokens)
         if logged or trouble:
             self._log(step, value, norm, probed)
-        if trouble:
-            self._report_nonfinite(trouble, batch, step, value, norm)
         return trouble
+
+    def _clip(self) -> float:
+        """Clip the gradients; their global norm before."""
+        clip = math.inf if self.s.optim.clip is None else self.s.optim.clip
+        return float(nn.utils.clip_grad_norm_(self.s.model.parameters(), clip))
 
     def _backward(self, batch: Batch, step: int) -> Tensor:
         """Loss and fresh gradients of a step; calling it again gives the same, dropout included."""
@@ -175,6 +178,7 @@ class Loop:
         """Find the first non-finite value by taking the step again; statistics are put back afterwards."""
         kept = {name: buffer.clone() for name, buffer in self.s.model.named_buffers()}
         found = self.s.locate(lambda: self._backward(batch, step))
+        self._clip()  # the search has left fresh gradients, which `on_nonfinite=continue` will use
         with torch.no_grad():
             for name, buffer in self.s.model.named_buffers():
                 buffer.copy_(kept[name])

@@ -63,7 +63,7 @@ def macro_f1(p: Predictions) -> float:
 def perplexity(p: Predictions) -> float:
     """exp(mean loss a token); compares only between runs of one vocabulary."""
     mean = loss_nats(p)
-    return math.exp(mean) if mean < 700 else math.inf
+    return math.inf if mean > 700 else math.exp(mean)
 
 
 def bits_per_char(p: Predictions) -> float:

@@ -25,7 +25,7 @@ class OptimConfig:
     weight_decay: float  # decoupled; on matrices of linear maps only, never on norms, biases or embeddings
     beta1: float  # decay of the mean of gradients
     beta2: float  # decay of the mean of squared gradients
-    warmup_steps: int  # steps of linear rise to lr
+    warmup_steps: int | None  # steps of linear rise to lr; null: a tenth of train.steps
     schedule: str  # cosine: down to a tenth of lr at the last step; constant: stays at lr
     clip: float | None  # largest global gradient norm; null does not clip
 
@@ -39,7 +39,10 @@ class OptimConfig:
         require(0 <= self.weight_decay < math.inf, f"optim.weight_decay={self.weight_decay} must not be negative.")
         for name in ("beta1", "beta2"):
             require(0 <= getattr(self, name) < 1, f"optim.{name}={getattr(self, name)} must lie in [0, 1).")
-        require(self.warmup_steps >= 0, f"optim.warmup_steps={self.warmup_steps} must not be negative.")
+        require(
+            self.warmup_steps is None or self.warmup_steps >= 0,
+            f"optim.warmup_steps={self.warmup_steps} must not be negative.",
+        )
         require(
             self.clip is None or 0 < self.clip < math.inf,
             f"optim.clip={self.clip} must be positive; null switches clipping off.",
@@ -58,13 +61,14 @@ def build_optimizer(config: OptimConfig, decayed: list[nn.Parameter], undecayed:
 def learning_rate(config: OptimConfig, step: int, num_steps: int) -> float:
     """The rate of update `step` = 1 … num_steps.
 
-    Warm-up: lr · step / warmup_steps. Then cosine: lr · (0.1 + 0.9 · (1 + cos(π t)) / 2) with t from 0 to 1
+    Warm-up: lr · step / warmup. Then cosine: lr · (0.1 + 0.9 · (1 + cos(π t)) / 2) with t from 0 to 1
     over the steps that are left, or constant.
     """
-    if step < config.warmup_steps:
-        return config.lr * step / config.warmup_steps
+    warmup = num_steps // 10 if config.warmup_steps is None else config.warmup_steps
+    if step < warmup:
+        return config.lr * step / warmup
     if config.schedule == "constant":
         return config.lr
-    left = max(1, num_steps - config.warmup_steps)
-    share = min(1.0, (step - config.warmup_steps) / left)
+    left = max(1, num_steps - warmup)
+    share = min(1.0, (step - warmup) / left)
     return config.lr * (0.1 + 0.45 * (1 + math.cos(math.pi * share)))

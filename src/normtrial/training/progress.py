@@ -65,7 +65,7 @@ class ProgressSink:
     def _training(self, row: dict[str, Any]) -> None:
         parts = [
             f"loss {number(row['train/loss_nats'])}",
-            f"lr {number(row.get('optim/lr'), 2)}",
+            f"lr {row['optim/lr']:.1e}",
             f"grad {number(row.get('grad/global_norm'), 2)}",
             f"{short(row.get('throughput/tokens_per_s'))} tok/s",
         ]
