@@ -65,9 +65,9 @@ def stay_on_one_core() -> None:
     os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
 
 
-def answer(process: subprocess.Popen[str]) -> Answer:
+def answer(process: subprocess.Popen[str], timeout: float = 120) -> Answer:
     """Wait for a process and take what it said."""
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=timeout)
     lines = err.strip().splitlines()
     return Answer(process.returncode, lines[-1] if lines else "", out, err)
 
