@@ -1,4 +1,4 @@
-"""README's commands run as they are typed there: briefly in the quick suite, in full length among the slow tests."""
+"""README's commands run as they are typed there: briefly in the quick suite, in full among the slow tests."""
 
 import re
 import shlex

@@ -1,5 +1,6 @@
 """The objects of a run, put together from its configuration: model, loop, sinks; and its summary at the end."""
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -22,6 +23,7 @@ from normtrial.training.mirror import WandbSink
 from normtrial.training.optim import build_optimizer
 from normtrial.training.precision import computing_in
 from normtrial.training.progress import ProgressSink
+from normtrial.training.ranks import Ranks
 from normtrial.training.sinks import RecordSink, Sink, Sinks, WandbLogConfig, leaves
 
 
@@ -44,9 +46,10 @@ def build_setup(
     model: Transformer,
     data: TextData,
     device: str,
-    record: RecordSink,
+    record: RecordSink | None,
     sinks: Sinks,
     checkpoints: Checkpoints,
+    ranks: Ranks,
     stop_requested: Callable[[], bool],
 ) -> Setup:
     """Everything that the loop works with."""
@@ -59,6 +62,7 @@ def build_setup(
 
     return Setup(
         model=model,
+        forward=torch.compile(ranks.wrap(model)) if config.compile else ranks.wrap(model),
         data=data,
         optimizer=build_optimizer(config.optim, *model.parameter_groups()),
         train=config.train,
@@ -70,6 +74,7 @@ def build_setup(
         probes=build_probes(config.probe, model.sites()),
         locate=lambda backward: locate(model.sites(), backward),
         penalty=model.penalty,
+        ranks=ranks,
         record=record,
         sinks=sinks,
         checkpoints=checkpoints,
@@ -133,7 +138,9 @@ def summarize(
 
 
 def pick_device(wanted: str) -> str:
-    """`cuda` where asked for or, by `auto`, where there is one; else `cpu`."""
+    """`cuda` where asked for or, by `auto`, where there is one (one for each local process); else `cpu`."""
     available = torch.cuda.is_available()
     require(wanted != "cuda" or available, "device=cuda, but torch sees no CUDA device; use device=auto or cpu.")
-    return "cuda" if available and wanted != "cpu" else "cpu"
+    if not available or wanted == "cpu":
+        return "cpu"
+    return f"cuda:{os.environ.get('LOCAL_RANK', 0)}"

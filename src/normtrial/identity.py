@@ -42,7 +42,7 @@ def code_hash() -> str:
     return digest.hexdigest()[:12]
 
 
-def meta(config: Config, job: Job, identifier: str, device: str) -> dict[str, Any]:
+def meta(config: Config, job: Job, identifier: str, device: str, num_ranks: int = 1) -> dict[str, Any]:
     """The content of `meta.json`."""
     return {
         "run_id": identifier,
@@ -55,6 +55,7 @@ def meta(config: Config, job: Job, identifier: str, device: str) -> dict[str, An
         },
         "host": socket.gethostname(),
         "cores": len(os.sched_getaffinity(0)),
+        "processes": num_ranks,
         "threads": torch.get_num_threads(),
         "device": torch.cuda.get_device_name() if device.startswith("cuda") else platform.machine(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -29,6 +29,7 @@ UNSCIENTIFIC = (  # leaves of the configuration that change no number; the run i
     "cache",
     "device",
     "rerun",
+    "compile",
     "train.log_every",
     "train.checkpoint_every",
     "train.checkpoint_keep",

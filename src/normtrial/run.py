@@ -10,6 +10,7 @@ import signal
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,16 @@ from normtrial.assemble import build_model, build_setup, build_sinks, pick_devic
 from normtrial.config import Config, Job, as_yaml, current_job, load
 from normtrial.data import catalogue
 from normtrial.data.dataset import TextData
-from normtrial.errors import ConfigError
+from normtrial.errors import ConfigError, require
+from normtrial.norms.catalogue import norm_class
 from normtrial.records import RunFolder
 from normtrial.report.curves import draw_curves
 from normtrial.report.outcome import outcome_for
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.loop import Loop
 from normtrial.training.memory import keep_freed_memory
-from normtrial.training.sinks import RecordSink
+from normtrial.training.ranks import Ranks, join, leave
+from normtrial.training.sinks import RecordSink, Sinks
 
 ENDED = ("finished", "diverged")  # results; crashed and interrupted runs are taken up again
 
@@ -44,6 +47,8 @@ def main(cfg: DictConfig) -> float | None:
             return execute(load(cfg), job)
         except ConfigError as error:  # as an exit it passes through Hydra, which would print its own lines first
             raise SystemExit(f"normtrial: {error}") from error
+        finally:
+            leave()
     note = job.sweep / str(job.number) / "job.json"
     content: dict[str, Any] = {"number": job.number, "command": " ".join(job.command)}
     value = None
@@ -61,20 +66,24 @@ def main(cfg: DictConfig) -> float | None:
 def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> float | None:
     """Train, or take the numbers of a run that has ended; `note` is told the run id and status."""
     device = pick_device(config.device)
+    ranks = join(config.data.batch_size, device)
+    refuse_unsynced(config, ranks)
     keep_freed_memory()
-    torch.set_num_threads(1 if job.parallel else len(os.sched_getaffinity(0)))
+    cores = len(os.sched_getaffinity(0)) // ranks.num_local
+    torch.set_num_threads(1 if job.parallel else max(1, cores))
     data = catalogue.load(config.data, Path(config.cache))
     folder = RunFolder(Path(config.store) / identity.run_id(config, data.fingerprint))
     note = {} if note is None else note
     note["run_id"] = folder.run_id
-    with records.lock(folder.path / ".lock", wait=False) as mine:
-        if not mine:
+    hold = records.lock(folder.path / ".lock", wait=False) if ranks.is_first else nullcontext(True)
+    with hold as mine:
+        if not ranks.decided_by_first(mine):
             print(f"run {folder.run_id} is being trained by another process; leaving it alone.")
             note["status"] = "busy"
             return None
-        summary = ended(folder, config)
+        summary = ranks.decided_by_first(ended(folder, config) if ranks.is_first else None)
         if summary is None:
-            summary = train(config, job, folder, data, device)
+            summary = train(config, job, folder, data, device, ranks)
     note["status"] = summary["status"]
     if job.sweep is not None:
         print(f"[{job.number}] {summary['name']} {summary['status']} (run {folder.run_id})", flush=True)
@@ -106,20 +115,24 @@ def ended(folder: RunFolder, config: Config) -> dict[str, Any] | None:
     return summary
 
 
-def train(config: Config, job: Job, folder: RunFolder, data: TextData, device: str) -> dict[str, Any]:
-    """Train to the end, or to an interruption, and write the record."""
+def train(
+    config: Config, job: Job, folder: RunFolder, data: TextData, device: str, ranks: Ranks
+) -> dict[str, Any]:
+    """Train to the end, or to an interruption; the first rank writes the record."""
     checkpoints = Checkpoints(folder.path / "checkpoint", config.train.checkpoint_keep)
     resumed = checkpoints.latest()
-    (folder.path / "summary.json").unlink(missing_ok=True)
-    meta = identity.meta(config, job, folder.run_id, device)
-    records.write_text(folder.path / "config.yaml", as_yaml(config))
-    folder.write_json("meta.json", meta)
+    meta = identity.meta(config, job, folder.run_id, device, ranks.num)
+    record, sinks = None, Sinks([])
+    if ranks.is_first:
+        (folder.path / "summary.json").unlink(missing_ok=True)
+        records.write_text(folder.path / "config.yaml", as_yaml(config))
+        folder.write_json("meta.json", meta)
+        record = RecordSink(folder, resumed["offsets"] if resumed else None)
+        sinks = build_sinks(config, job, folder, record, meta, data, resumed)
     model = build_model(config, data).to(device)
-    record = RecordSink(folder, resumed["offsets"] if resumed else None)
-    sinks = build_sinks(config, job, folder, record, meta, data, resumed)
-    setup = build_setup(config, model, data, device, record, sinks, checkpoints, listen_for_stop())
+    setup = build_setup(config, model, data, device, record, sinks, checkpoints, ranks, listen_for_stop())
     loop = Loop(setup, resumed)
-    if resumed:
+    if resumed and ranks.is_first:
         print(f"resuming run {folder.run_id} after step {loop.progress.step}", flush=True)
     status, reason = "crashed", None
     try:
@@ -129,12 +142,23 @@ def train(config: Config, job: Job, folder: RunFolder, data: TextData, device: s
         raise
     finally:
         summary = summarize(meta, data, model, loop, status, reason)
-        folder.write_json("summary.json", summary)
-        sinks.finish(summary)
-        draw_curves(folder)
-    if status in ENDED:
+        if ranks.is_first:
+            folder.write_json("summary.json", summary)
+            sinks.finish(summary)
+            draw_curves(folder)
+    if status in ENDED and ranks.is_first:
         checkpoints.clear()
     return summary
+
+
+def refuse_unsynced(config: Config, ranks: Ranks) -> None:
+    """Batch statistics of several processes must be shared: otherwise every rank would train another model."""
+    mixes = norm_class(config.norm).mixes_examples(config.norm)
+    require(
+        ranks.num == 1 or not mixes or getattr(config.norm, "sync", "none") != "none",
+        f"norm={config.norm.name} takes its statistics over the batch, which {ranks.num} processes share; "
+        "set norm.sync=global to take them over all processes.",
+    )
 
 
 def listen_for_stop() -> Callable[[], bool]:

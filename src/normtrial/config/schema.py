@@ -39,6 +39,7 @@ class Config:
     store: str  # folder of run folders
     cache: str  # folder of tokenized text
     device: str  # auto, cpu or cuda
+    compile: bool  # torch.compile the model; changes last digits, as another machine does
     rerun: bool  # train again what is finished
 
 

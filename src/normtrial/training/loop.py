@@ -23,8 +23,10 @@ from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.evaluate import Context, evaluate, mean_loss, predict
 from normtrial.training.memory import peak_memory_mib
 from normtrial.training.optim import OptimConfig, learning_rate
+from normtrial.training.ranks import Ranks
 from normtrial.training.sinks import RecordSink, Sinks
 from normtrial.training.state import Progress
+from normtrial.training.stopwatch import Stopwatch
 
 ON_NONFINITE = ("stop", "skip", "continue")
 
@@ -61,6 +63,7 @@ class Setup:
     """Everything that a loop works with."""
 
     model: nn.Module
+    forward: Callable[[Tensor, Tensor | None], Tensor]  # the model as it trains: shared by ranks, compiled
     data: TextData
     optimizer: Optimizer
     train: TrainConfig
@@ -72,7 +75,8 @@ class Setup:
     probes: list[Probe]
     locate: Locator
     penalty: Callable[[], Tensor | None]  # what the model adds to the loss of its last forward pass
-    record: RecordSink
+    ranks: Ranks
+    record: RecordSink | None  # None on all ranks but the first
     sinks: Sinks  # all of them, the record first
     checkpoints: Checkpoints
     stop_requested: Callable[[], bool]
@@ -84,7 +88,7 @@ class Loop:
     def __init__(self, setup: Setup, resumed: dict[str, Any] | None = None):
         self.s = setup
         self.progress = Progress()
-        self._since = _Stopwatch()
+        self._since = Stopwatch()
         self._penalty: float | None = None
         if resumed:
             setup.model.load_state_dict(resumed["model"])
@@ -107,7 +111,7 @@ class Loop:
                 self._evaluate("val", step)
             self.progress.step = step
             self.progress.seconds = time.perf_counter() - started
-            stop = self.s.stop_requested()
+            stop = self.s.ranks.any(self.s.stop_requested())
             if stop or (step % train.checkpoint_every == 0 and step < train.steps):
                 self.save()
             if stop and step < train.steps:
@@ -118,6 +122,8 @@ class Loop:
 
     def save(self) -> None:
         """Checkpoint the state after the last step."""
+        if self.s.record is None:
+            return
         content = {
             "model": self.s.model.state_dict(),
             "optimizer": self.s.optimizer.state_dict(),
@@ -129,20 +135,21 @@ class Loop:
     def _step(self, step: int) -> str | None:
         """Take one step; says what was not finite, or None."""
         s, began = self.s, time.perf_counter()
-        batch = s.data.train_batch(step - 1, s.seed).to(s.device)
+        whole = s.data.train_batch(step - 1, s.seed)
+        batch = s.ranks.share(whole).to(s.device)
         waited = time.perf_counter() - began
         for group in s.optimizer.param_groups:
             group["lr"] = learning_rate(s.optim, step, s.train.steps)
         loss = self._backward(batch, step)
         logged = step % s.train.log_every == 0 or step in (1, s.train.steps)
         probed = {k: v for probe in s.probes for k, v in probe.measure().items()} if logged else {}
-        norm, value = self._clip(), float(loss.detach())
+        norm, value = self._clip(), s.ranks.mean(float(loss.detach()))
         trouble = _trouble(value, norm)
         if trouble:
             self._report_nonfinite(trouble, batch, step, value, norm)
         if trouble is None or s.train.on_nonfinite == "continue":
             s.optimizer.step()
-        self._since.add(time.perf_counter() - began, waited, batch.num_tokens)
+        self._since.add(time.perf_counter() - began, waited, whole.num_tokens)
         if logged or trouble:
             self._log(step, value, norm, probed)
         return trouble
@@ -154,10 +161,10 @@ class Loop:
 
     def _backward(self, batch: Batch, step: int) -> Tensor:
         """Loss and fresh gradients of a step; calling it again gives the same, dropout included."""
-        torch.manual_seed(self.s.seed * 1_000_003 + step)
+        torch.manual_seed(self.s.seed * 1_000_003 + step + (self.s.ranks.rank << 48))
         self.s.optimizer.zero_grad(set_to_none=True)
         with self.s.computing():
-            logits = self.s.model(batch.tokens_BL, batch.mask_BL)
+            logits = self.s.forward(batch.tokens_BL, batch.mask_BL)
         loss = mean_loss(logits, batch.targets)
         penalty = self.s.penalty()
         (loss if penalty is None else loss + penalty).backward()
@@ -220,30 +227,3 @@ def _trouble(loss: float, norm: float) -> str | None:
     if not math.isfinite(loss):
         return "nonfinite_loss"
     return None if math.isfinite(norm) else "nonfinite_grad"
-
-
-class _Stopwatch:
-    """Time and tokens of steps since the last reading; what lies between steps does not count."""
-
-    def __init__(self) -> None:
-        self._clear()
-
-    def _clear(self) -> None:
-        self.seconds, self.waited, self.tokens, self.steps = 0.0, 0.0, 0, 0
-
-    def add(self, seconds: float, waited: float, tokens: int) -> None:
-        """One more step."""
-        self.seconds += seconds
-        self.waited += waited
-        self.tokens += tokens
-        self.steps += 1
-
-    def read(self) -> dict[str, float]:
-        """Means since the last reading, and start anew."""
-        row = {
-            "time/step_s": self.seconds / self.steps,
-            "time/data_s": self.waited / self.steps,
-            "throughput/tokens_per_s": self.tokens / self.seconds,
-        }
-        self._clear()
-        return row

@@ -25,4 +25,4 @@ class PrecisionConfig:
 def computing_in(config: PrecisionConfig, device: str) -> AbstractContextManager:
     """The context in which forward passes run."""
     dtype = AUTOCAST[config.compute]
-    return nullcontext() if dtype is None else torch.autocast(device, dtype=dtype)
+    return nullcontext() if dtype is None else torch.autocast(device.split(":")[0], dtype=dtype)
