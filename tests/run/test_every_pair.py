@@ -1,0 +1,49 @@
+"""Every norm in every placement trains on both tasks; what cannot be is refused before any data is read."""
+
+from collections.abc import Callable
+
+import pytest
+
+from normtrial import run
+from normtrial.config import Config
+from normtrial.norms.catalogue import NORMS
+from normtrial.placements.catalogue import PLACEMENTS
+from tests.support import SOTU, TINY, command
+
+TASKS = {"classification": [], "lm": SOTU}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("norm", NORMS)
+def test_five_steps(
+    norm: str, placement: str, task: str, trial: Callable[..., Config], train: Callable[[Config], float | None]
+) -> None:
+    if refused(norm, task):
+        pytest.skip(f"{norm} is refused for {task}; tested below")
+    choices = [f"norm={norm}", f"placement={placement}", *TASKS[task]]
+    config = trial(*choices, "train.steps=5", "train.eval_every=5", "data.limit=8", "model.num_layers=2")
+    assert train(config) is not None
+
+
+def refused(norm: str, task: str) -> bool:
+    """Whether the command line refuses the norm for the task."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "execute", lambda config, job: None)
+        return command(*TINY, f"norm={norm}", *TASKS[task]).code != 0
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_an_illegal_pair_fails_with_a_message_before_data_is_read(
+    norm: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*arguments: object) -> None:
+        raise AssertionError("data was read")
+
+    monkeypatch.setattr(run.catalogue, "load", read)
+    if not refused(norm, "lm"):
+        pytest.skip(f"{norm} is legal for a language model")
+    given = command(*TINY, f"norm={norm}", *TASKS["lm"])
+    assert given.code == 1
+    assert "would see the future" in given.message
