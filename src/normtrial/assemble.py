@@ -69,6 +69,7 @@ def build_setup(
         evaluations=evaluations,
         probes=build_probes(config.probe, model.sites()),
         locate=lambda backward: locate(model.sites(), backward),
+        penalty=model.penalty,
         record=record,
         sinks=sinks,
         checkpoints=checkpoints,

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -85,11 +86,11 @@ class Transformer(nn.Module):
                 SelfAttention(D, model.num_heads, model.dropout, causal),
                 Mlp(D, model.d_ff, model.activation, model.dropout),
                 wiring(placement, layer, model.num_layers),
-                lambda: build_norm(D, norm),
+                lambda: build_norm(D, norm, max_len),
             )
             for layer in range(model.num_layers)
         )
-        self.final_norm = build_norm(D, norm) if wiring.final_norm else None
+        self.final_norm = build_norm(D, norm, max_len) if wiring.final_norm else None
         tied = self.embedding if model.tie else None
         self.head = LanguageModelHead(D, num_outputs, tied) if causal else Classifier(D, num_outputs)
         initialize(self, seed)
@@ -120,6 +121,11 @@ class Transformer(nn.Module):
     def norms(self) -> Iterator[Norm]:
         """Every norm instance."""
         return (module for module in self.modules() if isinstance(module, Norm))
+
+    def penalty(self) -> Tensor | None:
+        """Sum of what the norms add to the training loss; None where none does."""
+        terms = [term for norm in self.norms() if (term := norm.penalty()) is not None]
+        return torch.stack(terms).sum() if terms else None
 
     def parameter_groups(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
         """(with weight decay, without): matrices of linear maps outside the norms decay, nothing else does."""

@@ -44,7 +44,7 @@ class AdaptiveLayerNorm(Norm):
     reduces: ClassVar[str] = "D"
     Config: ClassVar[type[NormConfig]] = AdaptiveConfig
 
-    def __init__(self, d_model: int, config: AdaptiveConfig):
+    def __init__(self, d_model: int, config: AdaptiveConfig, max_len: int = 0):
         super().__init__(d_model, config)
         self.eps = config.eps
         self.in_input_dtype = config.stats_dtype == "input"

@@ -78,7 +78,7 @@ class Norm(nn.Module):
     weight: nn.Parameter | None
     bias: nn.Parameter | None
 
-    def __init__(self, d_model: int, config: Any):
+    def __init__(self, d_model: int, config: Any, max_len: int = 0):
         super().__init__()
         self.d_model = d_model
         self.config = config
@@ -112,6 +112,10 @@ class Norm(nn.Module):
         ones = torch.full(shape, config.gamma_init)
         self.weight = nn.Parameter(ones) if config.affine else None
         self.bias = nn.Parameter(torch.zeros(shape)) if config.affine and config.bias else None
+
+    def penalty(self) -> Tensor | None:
+        """A term that this norm adds to the training loss, of the last forward pass in training; None for most."""
+        return None
 
     def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
         """Normalize x; the output has the input's shape and dtype.

@@ -63,7 +63,7 @@ class BatchNorm(BatchStatistics, Norm):
     running_mean: Tensor
     running_var: Tensor
 
-    def __init__(self, d_model: int, config: BatchNormConfig):
+    def __init__(self, d_model: int, config: BatchNormConfig, max_len: int = 0):
         super().__init__(d_model, config)
         self.eps, self.momentum = config.eps, config.momentum
         self.counts_padding = config.padding == "include"

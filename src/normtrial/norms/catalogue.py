@@ -14,9 +14,15 @@ NORMS: dict[str, type[Norm]] = {
 }
 
 
-def build_norm(d_model: int, config: NormConfig) -> Norm:
-    """The norm that the configuration names, for tokens of width `d_model`."""
-    return NORMS[config.name](d_model, config)
+def build_norm(d_model: int, config: NormConfig, max_len: int = 0) -> Norm:
+    """The norm that the configuration names, for tokens of width `d_model`.
+
+    Args:
+        d_model: the width.
+        config: the options, with the catalogue's name.
+        max_len: the longest input of training, which norms with a parameter or statistic a position need.
+    """
+    return NORMS[config.name](d_model, config, max_len)
 
 
 def norm_class(config: NormConfig) -> type[Norm]:

@@ -32,7 +32,7 @@ class LayerNorm(Norm):
     reduces: ClassVar[str] = "D"
     Config: ClassVar[type[NormConfig]] = AffineConfig
 
-    def __init__(self, d_model: int, config: AffineConfig):
+    def __init__(self, d_model: int, config: AffineConfig, max_len: int = 0):
         super().__init__(d_model, config)
         self.eps = config.eps
         self.in_input_dtype = config.stats_dtype == "input"

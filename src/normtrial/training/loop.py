@@ -71,6 +71,7 @@ class Setup:
     evaluations: dict[str, Context]  # name suffix ("" or "/batch_stats") → context to evaluate in
     probes: list[Probe]
     locate: Locator
+    penalty: Callable[[], Tensor | None]  # what the model adds to the loss of its last forward pass
     record: RecordSink
     sinks: Sinks  # all of them, the record first
     checkpoints: Checkpoints
@@ -84,6 +85,7 @@ class Loop:
         self.s = setup
         self.progress = Progress()
         self._since = _Stopwatch()
+        self._penalty: float | None = None
         if resumed:
             setup.model.load_state_dict(resumed["model"])
             setup.optimizer.load_state_dict(resumed["optimizer"])
@@ -154,7 +156,9 @@ class Loop:
         with self.s.computing():
             logits = self.s.model(batch.tokens_BL, batch.mask_BL)
         loss = mean_loss(logits, batch.targets)
-        loss.backward()
+        penalty = self.s.penalty()
+        (loss if penalty is None else loss + penalty).backward()
+        self._penalty = None if penalty is None else float(penalty.detach())
         return loss
 
     def _log(self, step: int, loss: float, norm: float, probed: dict[str, float]) -> None:
@@ -163,6 +167,7 @@ class Loop:
             "train/loss_nats": loss,
             "optim/lr": self.s.optimizer.param_groups[0]["lr"],
             "grad/global_norm": norm,
+            **({} if self._penalty is None else {"train/penalty_nats": self._penalty}),
             **probed,
             **self._since.read(),
             "memory/peak_mib": peak_memory_mib(self.s.device),

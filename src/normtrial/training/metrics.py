@@ -91,6 +91,7 @@ class Metric:
 
 METRICS: tuple[Metric, ...] = (
     Metric("train/loss_nats", "nats", "min", "loss of this step's batch, before the update"),
+    Metric("train/penalty_nats", "nats", None, "what the norms add to the loss that is minimized"),
     Metric("optim/lr", "1", None, "learning rate of this step"),
     Metric("grad/global_norm", "1", None, "2-norm of all gradients, before clipping"),
     Metric("grad/<site>/norm", "1", None, "2-norm of the gradients of a site's parameters, before clipping"),
