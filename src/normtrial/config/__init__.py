@@ -5,12 +5,14 @@ settings = config.load(cfg)        # DictConfig -> dataclasses, checked; no Dict
 """
 
 from normtrial.config.explain import explained
+from normtrial.config.flags import SHOW_WIRING, was_given
 from normtrial.config.job import Job, current_job
 from normtrial.config.load import load
 from normtrial.config.schema import Config, register
 from normtrial.config.serialize import as_dict, as_yaml, scientific
 
 __all__ = [
+    "SHOW_WIRING",
     "Config",
     "Job",
     "as_dict",
@@ -20,4 +22,5 @@ __all__ = [
     "load",
     "register",
     "scientific",
+    "was_given",
 ]

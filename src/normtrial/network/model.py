@@ -17,6 +17,7 @@ from normtrial.network.blocks import ACTIVATIONS, Block, Mlp
 from normtrial.network.heads import Classifier, LanguageModelHead
 from normtrial.network.init import initialize
 from normtrial.network.positions import POSITIONS
+from normtrial.network.sites import Sites
 from normtrial.norms.base import Norm, NormConfig
 from normtrial.norms.catalogue import build_norm
 from normtrial.norms.heads import QK_NORMS
@@ -119,13 +120,13 @@ class Transformer(nn.Module):
 
         return self.head(self.wiring.leave(stream, final_norm), mask_BL)
 
-    def sites(self) -> dict[str, nn.Module]:
+    def sites(self) -> Sites:
         """Every place that is watched, in the order of the forward pass, under its stable name.
 
         Together they hold every parameter of the model. One site may contain another, which then stands before
-        it; `probes.base.own_parameters` gives each parameter to one of them.
+        it; `sites.own_parameters` gives each parameter to one of them.
         """
-        found: dict[str, nn.Module] = {"embed": self.embedding, "positions": self.positions}
+        found: Sites = {"embed": self.embedding, "positions": self.positions}
         if self.embed_norm is not None:
             found["embed_norm"] = self.embed_norm
         for layer, block in enumerate(self.blocks):
