@@ -4,6 +4,7 @@ config.register()                  # once, before Hydra composes
 settings = config.load(cfg)        # DictConfig -> dataclasses, checked; no DictConfig after this
 """
 
+from normtrial.config.compose import compose
 from normtrial.config.explain import explained
 from normtrial.config.flags import SHOW_WIRING, was_given
 from normtrial.config.job import Job, current_job
@@ -17,6 +18,7 @@ __all__ = [
     "Job",
     "as_dict",
     "as_yaml",
+    "compose",
     "current_job",
     "explained",
     "load",

@@ -17,12 +17,12 @@ from normtrial.network.blocks import ACTIVATIONS, Block, Mlp
 from normtrial.network.heads import Classifier, LanguageModelHead
 from normtrial.network.init import initialize
 from normtrial.network.positions import POSITIONS
-from normtrial.network.sites import Sites
 from normtrial.norms.base import Norm, NormConfig
 from normtrial.norms.catalogue import build_norm
 from normtrial.norms.heads import QK_NORMS
 from normtrial.placements.base import PlacementConfig
 from normtrial.placements.catalogue import placement_class
+from normtrial.sites import Sites
 
 
 @dataclass(kw_only=True, slots=True)

@@ -10,7 +10,7 @@ from torch import nn
 
 from normtrial.network.blocks import Block
 from normtrial.network.model import Transformer
-from normtrial.network.sites import own_parameters
+from normtrial.sites import own_parameters
 
 DEPEND_ON_DATA = ("embed", "positions", "head")  # not counted: vocabulary, classes and lengths are the text's
 USUAL = "matrices Glorot normal, sd = sqrt(2 / (fan_in + fan_out)); embeddings sd = 1 / sqrt(D); biases 0"

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from normtrial.network.sites import Sites, own_parameters
+from normtrial.sites import Sites, own_parameters
 
 __all__ = ["Probe", "Sites", "own_parameters"]
 
