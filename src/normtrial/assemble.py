@@ -12,6 +12,7 @@ from normtrial.data.dataset import TextData
 from normtrial.data.statistics import describe
 from normtrial.errors import require
 from normtrial.network.model import Transformer
+from normtrial.network.wiring import describe as describe_wiring
 from normtrial.norms.base import evaluating_with
 from normtrial.norms.catalogue import norm_class
 from normtrial.probes.catalogue import build_probes
@@ -39,6 +40,22 @@ def build_model(config: Config, data: TextData) -> Transformer:
         causal=data.task.kind == "lm",
         seed=config.seed,
     )
+
+
+def wiring_of(config: Config) -> str:
+    """The configured model in words. Reads no data: vocabulary and classes, which it leaves out, are made up."""
+    model = Transformer(
+        config.model,
+        config.norm,
+        config.placement,
+        vocab_size=2,
+        num_outputs=2,
+        max_len=config.data.max_len,
+        causal=config.data.kind == "lm",
+        seed=config.seed,
+    )
+    size = f"{config.model.num_layers} layers, width {config.model.d_model}"
+    return describe_wiring(model, f"placement={config.placement.name} norm={config.norm.name}, {size}")
 
 
 def build_setup(

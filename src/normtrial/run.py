@@ -18,8 +18,8 @@ import torch
 from omegaconf import DictConfig
 
 from normtrial import identity, records
-from normtrial.assemble import build_model, build_setup, build_sinks, pick_device, summarize
-from normtrial.config import Config, Job, as_yaml, current_job, load
+from normtrial.assemble import build_model, build_setup, build_sinks, pick_device, summarize, wiring_of
+from normtrial.config import SHOW_WIRING, Config, Job, as_yaml, current_job, load, was_given
 from normtrial.data import catalogue
 from normtrial.data.dataset import TextData
 from normtrial.errors import ConfigError, require
@@ -41,6 +41,9 @@ def main(cfg: DictConfig) -> float | None:
 
     In a sweep a failure is written down for the comparison at the end, and the other jobs go on.
     """
+    if was_given(SHOW_WIRING):
+        print(wiring_of(load(cfg)))
+        return None
     job = current_job()
     if job.sweep is None:
         try:

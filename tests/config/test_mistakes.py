@@ -18,7 +18,10 @@ EPSS = f"key 'norm.epss' does not exist for this choice; did you mean 'norm.eps'
 EPS_RANGE = "must lie strictly between 0 and 1 (1e-5 is usual); with 0 a constant token divides 0 by 0."
 MISTAKES = {
     "norm=lm": "norm 'lm' does not exist; did you mean 'ln'? Allowed: ada, bn, ln, rms.",
-    "placement=prr": "placement 'prr' does not exist; did you mean 'pre'? Allowed: post, pre.",
+    "placement=prr": (
+        "placement 'prr' does not exist; did you mean 'pre'? Allowed: deepnorm, hybrid, lns, mix, none, peri, post, "
+        "pre, pre_attn_only, res_post, resi_dual, rezero, sandwich, subln."
+    ),
     "data=imdb": "data 'imdb' does not exist. Allowed: bbc, sotu.",
     "experiment=quick": "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: quick_look.",
     "norm.epss=1e-3": EPSS,
@@ -47,6 +50,22 @@ MISTAKES = {
     "norm=bn norm.momentum=2": "norm.momentum=2.0 must lie in (0, 1].",
     "norm.name=bn": "norm.name comes with the option; choose it by norm=bn.",
     "placement.name=post": "placement.name comes with the option; choose it by placement=post.",
+    "placement.share=0.5": (
+        "key 'placement.share' does not exist for this choice; it belongs to placement=mix. Allowed: none."
+    ),
+    "placement=mix placement.share=1": (
+        "placement.share=1.0 must lie strictly between 0 and 1; 0 would be placement=pre, 1 placement=post."
+    ),
+    "placement=deepnorm placement.init=plane": (
+        "placement.init 'plane' does not exist; did you mean 'plain'? Allowed: auto, plain."
+    ),
+    "placement=peri model.embed_norm=true": (
+        "placement=peri has a norm after the embedding; leave model.embed_norm=false."
+    ),
+    "placement=hybrid model.qk_norm=l2": (
+        "placement=hybrid has norms on queries and keys; leave model.qk_norm=none."
+    ),
+    "model.qk_norm=rsm": "model.qk_norm 'rsm' does not exist; did you mean 'rms'? Allowed: l2, ln, none, rms.",
     "model.d_model=66": (
         "model.d_model=66 is not divisible by model.num_heads=4; heads that divide it: 1, 2, 3, 6, 11, 22, 33, 66."
     ),
@@ -81,6 +100,10 @@ RECIPES = {
     "norm: {epss: 1e-3}": EPSS,
     "nrom: {eps: 1e-3}": f"key 'nrom' does not exist; did you mean 'norm'? {ROOT_KEYS}",
     "defaults: [{override /norm: lm}]": "norm 'lm' does not exist; did you mean 'ln'? Allowed: ada, bn, ln, rms.",
+    "placement: {name: mix}": (
+        "placement.name=mix stands with the options of another placement. Leave the name to the option: "
+        "override /placement: mix in a recipe's defaults."
+    ),
     "norm: {name: bn}": (
         "norm.name=bn stands with the options of another norm. Leave the name to the option: "
         "override /norm: bn in a recipe's defaults."

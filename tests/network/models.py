@@ -11,6 +11,7 @@ from torch import Tensor
 
 from normtrial.config import Config
 from normtrial.network.model import Transformer
+from normtrial.placements.base import Placement
 from tests.norms.options import TASKS, settings
 
 VOCABULARY, CLASSES, MAX_LEN = 32, 4, 12
@@ -62,10 +63,11 @@ def lengths_mask(lengths: list[int], L: int) -> Tensor:
 
 
 def disturb(network: Transformer, seed: int = 0) -> Transformer:
-    """Give every parameter of the norms a value that nothing can hide behind."""
+    """Give every parameter of the norms, and of the placements, a value that nothing can hide behind."""
     generator = torch.Generator().manual_seed(seed)
+    placements = (module for module in network.modules() if isinstance(module, Placement))
     with torch.no_grad():
-        for norm in network.norms():
-            for parameter in norm.parameters():
+        for module in (*network.norms(), *placements):
+            for parameter in module.parameters():
                 parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
     return network

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from normtrial.data import catalogue
 from normtrial.data.sources.source import SPLITS, Document
 from normtrial.network.model import Transformer
+from normtrial.placements.catalogue import PLACEMENTS
 from tests.network.models import build, model, small, tokens
-from tests.norms.options import PAIRS, TASKS, legal
+from tests.norms.options import PAIRS, TASKS, leaves, legal
 
 BOTH_TASKS = pytest.mark.parametrize("task", TASKS)
 
@@ -28,7 +29,8 @@ def test_same_seed_same_weights_whatever_the_norm_and_its_placement(task: str) -
     for norm, placement in PAIRS:
         if legal(norm, task):
             torch.rand(7)  # the global generator plays no part
-            other = shared(model(norm, placement, task))
+            plain = {"placement__init": "plain"} if "init" in leaves(PLACEMENTS[placement].Config) else {}
+            other = shared(model(norm, placement, task, **plain))
             common = first.keys() & other.keys()
             assert {"embedding.weight", "blocks.1.attention.qkv.weight", "blocks.0.mlp.output.weight"} <= common
             assert all(torch.equal(first[name], other[name]) for name in common), (norm, placement)

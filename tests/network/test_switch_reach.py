@@ -23,6 +23,7 @@ from tests.norms.options import CONF, TASKS, leaves, other_values, settings
 GROUPS = ("norm", "placement", "model")
 FILES = [(group, path.stem) for group in GROUPS for path in sorted((CONF / group).glob("*.yaml"))]
 Evidence = dict[str, Any]
+SIZE = {**SMALL, "model.num_layers": 4}  # a share of the layers needs some to share
 
 
 def switches() -> list[tuple[str, str, str]]:
@@ -57,7 +58,7 @@ def evidence(choice: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """What can be seen of a choice of options: the cheapest first."""
     for task, data in TASKS.items():
         try:
-            config = settings(choice, data, values={**SMALL, **values})
+            config = settings(choice, data, values={**SIZE, **values})
         except ConfigError:
             yield f"{task} refused", True
             continue
@@ -78,14 +79,14 @@ def differs(one: Any, other: Any) -> bool:
 
 
 def small(choice: str, values: dict[str, Any]) -> Config:
-    return settings(choice, values={**SMALL, **values})
+    return settings(choice, values={**SIZE, **values})
 
 
 @pytest.mark.parametrize(("group", "file", "leaf"), switches())
 def test_switch_reaches_the_model_and_the_run_id(group: str, file: str, leaf: str) -> None:
     choice, key = f"{group}={file}", f"{group}.{leaf}"
     base = small(choice, {})
-    others = other_values(key, getattr(getattr(base, group), leaf), choice, values=SMALL)
+    others = other_values(key, getattr(getattr(base, group), leaf), choice, values=SIZE)
     assert others, f"{key} can have one value only: no switch"
     changed = {key: others[0]}
     assert run_id(small(choice, changed), "data") != run_id(base, "data")

@@ -4,20 +4,25 @@ config.register()                  # once, before Hydra composes
 settings = config.load(cfg)        # DictConfig -> dataclasses, checked; no DictConfig after this
 """
 
+from normtrial.config.compose import compose
 from normtrial.config.explain import explained
+from normtrial.config.flags import SHOW_WIRING, was_given
 from normtrial.config.job import Job, current_job
 from normtrial.config.load import load
 from normtrial.config.schema import Config, register
 from normtrial.config.serialize import as_dict, as_yaml, scientific
 
 __all__ = [
+    "SHOW_WIRING",
     "Config",
     "Job",
     "as_dict",
     "as_yaml",
+    "compose",
     "current_job",
     "explained",
     "load",
     "register",
     "scientific",
+    "was_given",
 ]

@@ -12,6 +12,7 @@ normtrial: which normalization, where, with which eps and affine, for this Trans
   python train.py -m norm=bn,ln seed=0,1,2            a sweep over all combinations, compared at the end
   python train.py experiment=quick_look               a recipe from conf/experiment/
   python train.py --cfg job norm=rms                  the whole configuration, without running
+  python train.py --show-wiring placement=hybrid      what stands where in a block, without running
 
 {groups}
 

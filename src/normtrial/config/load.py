@@ -13,6 +13,7 @@ from normtrial.config.schema import Config
 from normtrial.config.unknown import unknown_key
 from normtrial.errors import ConfigError, not_one_of, require
 from normtrial.norms.catalogue import norm_class
+from normtrial.placements.catalogue import placement_class
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -92,11 +93,16 @@ def _check_pairs(config: Config) -> None:
     """Refuse what each part allows alone but not together."""
     norm, data = config.norm, config.data
     cls = norm_class(norm)
-    require(
-        type(norm) is cls.Config,
-        f"norm.name={norm.name} stands with the options of another norm. Leave the name to the option: "
-        f"override /norm: {norm.name} in a recipe's defaults.",
-    )
+    for group, part, chosen in (
+        ("norm", norm, cls),
+        ("placement", config.placement, placement_class(config.placement)),
+    ):
+        require(
+            type(part) is chosen.Config,
+            f"{group}.name={part.name} stands with the options of another {group}. Leave the name to the option: "
+            f"override /{group}: {part.name} in a recipe's defaults.",
+        )
+    _check_norms_beside_the_placement(config)
     if data.kind == "lm" and cls.mixes_positions(norm) and not cls.has_running_statistics(norm):
         raise ConfigError(
             f"norm={norm.name} with these options looks at other positions, so a causal language model "
@@ -112,4 +118,17 @@ def _check_pairs(config: Config) -> None:
         f"norm={norm.name} takes its statistics over the batch, and data.batch_size={data.batch_size} leaves it "
         "a single example (and, for a one-word text, a single token, whose variance is 0). "
         "Set data.batch_size to 2 or more, or choose norm=ln.",
+    )
+
+
+def _check_norms_beside_the_placement(config: Config) -> None:
+    """Refuse a norm of the model's where the placement has one: it would stand there twice, or be dead."""
+    placement, model = placement_class(config.placement), config.model
+    require(
+        not (model.embed_norm and placement.embed_norm),
+        f"placement={config.placement.name} has a norm after the embedding; leave model.embed_norm=false.",
+    )
+    require(
+        not (model.qk_norm != "none" and "attention.q_norm" in placement.norm_sites()),
+        f"placement={config.placement.name} has norms on queries and keys; leave model.qk_norm=none.",
     )

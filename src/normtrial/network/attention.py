@@ -7,9 +7,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from normtrial.norms.heads import QK_NORMS, PerHead
+
 
 class SelfAttention(nn.Module):
     """softmax(Q Kᵀ / sqrt(K)) V over the valid positions, all heads at once, projected back to D.
+
+    Norms may stand on Q, K and V (`q_norm`, `k_norm`, `v_norm`, over all D features) and in front of the output
+    projection (`inner_norm`): a placement puts them there; `qk_norm` puts per-head ones on Q and K.
 
     Source: Vaswani et al. 2017, arXiv 1706.03762, section 3.2.
 
@@ -17,28 +22,59 @@ class SelfAttention(nn.Module):
         causal: True lets position t look at positions up to t only.
         dropout: share of output features dropped in training. Attention weights are never dropped: drawing the
             (B, H, L, L) numbers costs 40 % of a step at L = 512 and bars the fused kernel.
+        qk_norm: none, l2, ln or rms; see `norms.heads`.
+        max_len: the longest input, from which l2's gain starts.
     """
 
-    def __init__(self, d_model: int, num_heads: int, dropout: float, causal: bool):
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        dropout: float,
+        causal: bool,
+        qk_norm: str = "none",
+        max_len: int = 0,
+    ):
         super().__init__()
         self.num_heads, self.causal, self.dropout = num_heads, causal, dropout
+        self.norm_width = d_model
         self.qkv = nn.Linear(d_model, 3 * d_model)
         self.output = nn.Linear(d_model, d_model)
+        self.q_norm: nn.Module | None = None
+        self.k_norm: nn.Module | None = None
+        self.v_norm: nn.Module | None = None
+        self.inner_norm: nn.Module | None = None
+        self.scale: float | None = None  # the kernel's own: 1/sqrt(K)
+        build = QK_NORMS[qk_norm]
+        if build is not None:
+            q_norm, k_norm, self.scale = build(d_model // num_heads, max_len)
+            self.q_norm, self.k_norm = PerHead(q_norm, num_heads), PerHead(k_norm, num_heads)
 
-    def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None) -> Tensor:
+    def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
         """Attend; keys where `mask_BL` is False are looked at by nobody."""
         B, L, D = x_BLD.shape
-        qkv = self.qkv(x_BLD).view(B, L, 3, self.num_heads, D // self.num_heads).permute(2, 0, 3, 1, 4)
-        q_BHLK, k_BHLK, v_BHLK = qkv.unbind(0)
+
+        def normed(y_BLD: Tensor, norm: nn.Module | None) -> Tensor:
+            return y_BLD if norm is None else norm(y_BLD, mask_BL, cond_BLD)
+
+        def heads(y_BLD: Tensor) -> Tensor:
+            return y_BLD.view(B, L, self.num_heads, D // self.num_heads).transpose(1, 2)
+
+        q_BLD, k_BLD, v_BLD = self.qkv(x_BLD).chunk(3, dim=-1)
         y_BHLK = F.scaled_dot_product_attention(
-            q_BHLK,
-            k_BHLK,
-            v_BHLK,
+            heads(normed(q_BLD, self.q_norm)),
+            heads(normed(k_BLD, self.k_norm)),
+            heads(normed(v_BLD, self.v_norm)),
             attn_mask=self._keys(mask_BL, L),
             is_causal=self.causal and mask_BL is None,
+            scale=self.scale,
         )
-        y_BLD = self.output(y_BHLK.transpose(1, 2).reshape(B, L, D))
+        y_BLD = self.output(normed(y_BHLK.transpose(1, 2).reshape(B, L, D), self.inner_norm))
         return F.dropout(y_BLD, self.dropout, self.training)
+
+    def branch_weights(self) -> list[Tensor]:
+        """The value and the output projection: what a companion initialization scales."""
+        return [self.qkv.weight.chunk(3)[2], self.output.weight]
 
     def _keys(self, mask_BL: Tensor | None, length: int) -> Tensor | None:
         """The mask in the form of the kernel, (B, 1, 1 or L, L): True may be looked at.

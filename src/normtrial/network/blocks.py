@@ -4,49 +4,83 @@ Shapes: B examples, L positions, D model width, F feed-forward width.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from normtrial.network.attention import SelfAttention
 from normtrial.norms.base import Norm
-from normtrial.placements.base import Placement, Sublayers
+from normtrial.placements.base import SUBLAYERS, Placement, Sublayers
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": F.gelu, "relu": F.relu}
 
 
 class Mlp(nn.Module):
-    """Linear D → F, activation, Linear F → D, dropout."""
+    """Linear D → F, activation, `inner_norm` where a placement puts one, Linear F → D, dropout."""
 
     def __init__(self, d_model: int, d_ff: int, activation: str, dropout: float):
         super().__init__()
+        self.norm_width = d_ff
         self.input = nn.Linear(d_model, d_ff)
+        self.inner_norm: Norm | None = None
         self.output = nn.Linear(d_ff, d_model)
         self.activation, self.dropout = ACTIVATIONS[activation], dropout
 
-    def forward(self, x_BLD: Tensor) -> Tensor:
-        """Each position by itself."""
-        return F.dropout(self.output(self.activation(self.input(x_BLD))), self.dropout, self.training)
+    def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
+        """Each position by itself, unless the inner norm looks at others."""
+        y_BLF = self.activation(self.input(x_BLD))
+        if self.inner_norm is not None:
+            cond_BLF = None if cond_BLD is None else repeated(cond_BLD, self.norm_width)
+            y_BLF = self.inner_norm(y_BLF, mask_BL, cond_BLF)
+        return F.dropout(self.output(y_BLF), self.dropout, self.training)
+
+    def branch_weights(self) -> list[Tensor]:
+        """Both matrices: what a companion initialization scales."""
+        return [self.input.weight, self.output.weight]
 
 
 class Block(nn.Module):
     """The sublayers and norms of one layer; the placement says how they are wired."""
 
-    def __init__(self, attention: SelfAttention, mlp: Mlp, placement: Placement, make_norm: Callable[[], Norm]):
+    def __init__(self, attention: SelfAttention, mlp: Mlp, placement: Placement, make_norm: Callable[[int], Norm]):
         super().__init__()
         self.attention, self.mlp, self.placement = attention, mlp, placement
-        for site in placement.norm_sites:
-            self.add_module(site, make_norm())
+        self.norm_width = attention.norm_width
+        for site in placement.norm_sites():
+            path, _, name = site.rpartition(".")
+            owner: Any = self.get_submodule(path)
+            setattr(owner, name, make_norm(owner.norm_width))
 
-    def forward(self, x_BLD: Tensor, mask_BL: Tensor | None, cond_BLD: Tensor) -> Tensor:
+    def forward(self, stream: Any, mask_BL: Tensor | None, cond_BLD: Tensor) -> Any:
         """The stream after this layer."""
-        parts = Sublayers(
-            attention=lambda x: self.attention(x, mask_BL),
-            mlp=self.mlp,
-            norm={site: self._bind(site, mask_BL, cond_BLD) for site in self.placement.norm_sites},
-        )
-        return self.placement(x_BLD, parts)
 
-    def _bind(self, site: str, mask_BL: Tensor | None, cond_BLD: Tensor) -> Callable[[Tensor], Tensor]:
-        norm = self.get_submodule(site)
-        return lambda x: norm(x, mask_BL, cond_BLD)
+        def bound(site: str) -> Callable[[Tensor], Tensor]:
+            module = self.get_submodule(site)
+            return lambda x: module(x, mask_BL, cond_BLD)
+
+        own = (site for site in self.placement.norm_sites() if "." not in site)
+        parts = Sublayers(bound("attention"), bound("mlp"), {site: bound(site) for site in own})
+        return self.placement(stream, parts)
+
+    def sites(self) -> dict[str, nn.Module]:
+        """Norms and sublayers by name, in the order of the forward pass; what a sublayer contains before it.
+
+        The placement itself is one where it has parameters; its output is the stream after the block.
+        """
+        found: dict[str, nn.Module] = {}
+        for part in (part for part in self.placement.order if "." not in part):
+            module = self.get_submodule(part)
+            if part in SUBLAYERS:
+                inner = (child for child in module.named_children() if child[0].endswith("_norm"))
+                found |= {f"{part}.{name}": norm for name, norm in inner}
+            found[part] = module
+        if any(True for _ in self.placement.parameters()):
+            found["placement"] = self.placement
+        return found
+
+
+def repeated(cond_BLD: Tensor, width: int) -> Tensor:
+    """The features of a condition over and over, up to a width: a norm's condition is as wide as its input."""
+    times = -(-width // cond_BLD.shape[-1])
+    return cond_BLD.repeat(1, 1, times)[..., :width]

@@ -10,18 +10,21 @@ import math
 import torch
 from torch import nn
 
+from normtrial.network.blocks import Block
 from normtrial.norms.base import Norm
+from normtrial.placements.base import Placement
 
 
 def initialize(model: nn.Module, seed: int) -> None:
-    """Give every parameter outside the norms its initial value; norms have set their own.
+    """Give every parameter its initial value; norms and placements have set their own.
 
     Matrices: Glorot normal, sd = sqrt(2 / (fan_in + fan_out)), as analysed by Xiong et al. 2020 (arXiv
     2002.04745); a stack of three projections (qkv) counts each on its own. Embeddings: sd = 1 / sqrt(D);
     the model scales them by sqrt(D), as Vaswani et al. 2017 (section 3.4) do, so tokens enter with unit sd and
-    a tied head gives logits of unit sd. Biases: 0.
+    a tied head gives logits of unit sd. Biases: 0. A placement's companion initialization then scales the MLP,
+    value and output projections of its blocks.
     """
-    done = {id(p) for m in model.modules() if isinstance(m, Norm) for p in m.parameters()}
+    done = {id(p) for m in model.modules() if isinstance(m, Norm | Placement) for p in m.parameters()}
     for path, module in model.named_modules():
         for name, parameter in module.named_parameters(recurse=False):
             if id(parameter) in done:
@@ -35,6 +38,10 @@ def initialize(model: nn.Module, seed: int) -> None:
                     # drawn in float32 on the CPU, so that precision and device do not change the draw
                     drawn = torch.randn(parameter.shape, generator=generator, dtype=torch.float32)
                     parameter.copy_(drawn * _scale(module, path))
+    with torch.no_grad():
+        for block in (module for module in model.modules() if isinstance(module, Block)):
+            for weight in (*block.attention.branch_weights(), *block.mlp.branch_weights()):
+                weight.mul_(block.placement.init_scale)
 
 
 def _scale(module: nn.Module, path: str) -> float:

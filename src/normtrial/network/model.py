@@ -19,8 +19,10 @@ from normtrial.network.init import initialize
 from normtrial.network.positions import POSITIONS
 from normtrial.norms.base import Norm, NormConfig
 from normtrial.norms.catalogue import build_norm
+from normtrial.norms.heads import QK_NORMS
 from normtrial.placements.base import PlacementConfig
 from normtrial.placements.catalogue import placement_class
+from normtrial.sites import Sites
 
 
 @dataclass(kw_only=True, slots=True)
@@ -35,6 +37,8 @@ class ModelConfig:
     activation: str  # gelu or relu
     positions: str  # learned or sinusoidal
     tie: bool  # a language model's head uses the embedding matrix
+    qk_norm: str  # none, l2, ln or rms: on queries and keys, each head by itself
+    embed_norm: bool  # the configured norm between embedding and first block
 
     def check(self) -> None:
         """Ranges, and what must divide what."""
@@ -51,10 +55,12 @@ class ModelConfig:
             raise not_one_of("model.activation", self.activation, ACTIVATIONS)
         if self.positions not in POSITIONS:
             raise not_one_of("model.positions", self.positions, POSITIONS)
+        if self.qk_norm not in QK_NORMS:
+            raise not_one_of("model.qk_norm", self.qk_norm, QK_NORMS)
 
 
 class Transformer(nn.Module):
-    """Embedding, blocks, final norm where the placement needs one, head.
+    """Embedding, a norm where wanted, blocks, final norm where the placement needs one, head.
 
     Args:
         causal: a language model (logits (B, L, V)); else a classifier (logits (B, C), masked mean pooling).
@@ -80,17 +86,19 @@ class Transformer(nn.Module):
         self.dropout = model.dropout
         self.embedding = nn.Embedding(vocab_size, D)
         self.positions = POSITIONS[model.positions](D, max_len)
-        wiring = placement_class(placement)
+        self.wiring = placement_class(placement)
+        embed_norm = model.embed_norm or self.wiring.embed_norm
+        self.embed_norm = build_norm(D, norm, max_len) if embed_norm else None
         self.blocks = nn.ModuleList(
             Block(
-                SelfAttention(D, model.num_heads, model.dropout, causal),
+                SelfAttention(D, model.num_heads, model.dropout, causal, model.qk_norm, max_len),
                 Mlp(D, model.d_ff, model.activation, model.dropout),
-                wiring(placement, layer, model.num_layers),
-                lambda: build_norm(D, norm, max_len),
+                self.wiring(placement, layer, model.num_layers),
+                lambda width: build_norm(width, norm, max_len),
             )
             for layer in range(model.num_layers)
         )
-        self.final_norm = build_norm(D, norm, max_len) if wiring.final_norm else None
+        self.final_norm = build_norm(D, norm, max_len) if self.wiring.final_norm else None
         tied = self.embedding if model.tie else None
         self.head = LanguageModelHead(D, num_outputs, tied) if causal else Classifier(D, num_outputs)
         initialize(self, seed)
@@ -99,21 +107,31 @@ class Transformer(nn.Module):
         """Logits; `mask_BL` is True at valid tokens, None where all are."""
         scale = math.sqrt(self.embedding.embedding_dim)
         x_BLD = (self.embedding(tokens_BL) + self.positions(tokens_BL.shape[1])) * scale
+        if self.embed_norm is not None:
+            x_BLD = self.embed_norm(x_BLD, mask_BL, x_BLD)
         x_BLD = F.dropout(x_BLD, self.dropout, self.training)
         cond_BLD = x_BLD
+        stream = self.wiring.enter(x_BLD)
         for block in self.blocks:
-            x_BLD = block(x_BLD, mask_BL, cond_BLD)
-        if self.final_norm is not None:
-            x_BLD = self.final_norm(x_BLD, mask_BL, cond_BLD)
-        return self.head(x_BLD, mask_BL)
+            stream = block(stream, mask_BL, cond_BLD)
 
-    def sites(self) -> dict[str, nn.Module]:
-        """Every place that is watched, in the order of the forward pass, under its stable name."""
-        found: dict[str, nn.Module] = {"embed": self.embedding}
+        def final_norm(x_BLD: Tensor) -> Tensor:
+            return x_BLD if self.final_norm is None else self.final_norm(x_BLD, mask_BL, cond_BLD)
+
+        return self.head(self.wiring.leave(stream, final_norm), mask_BL)
+
+    def sites(self) -> Sites:
+        """Every place that is watched, in the order of the forward pass, under its stable name.
+
+        Together they hold every parameter of the model. One site may contain another, which then stands before
+        it; `sites.own_parameters` gives each parameter to one of them.
+        """
+        found: Sites = {"embed": self.embedding, "positions": self.positions}
+        if self.embed_norm is not None:
+            found["embed_norm"] = self.embed_norm
         for layer, block in enumerate(self.blocks):
-            for name, child in block.named_children():
-                if name != "placement":
-                    found[f"block{layer:02d}.{name}"] = child
+            assert isinstance(block, Block)
+            found |= {f"block{layer:02d}.{name}": module for name, module in block.sites().items()}
         if self.final_norm is not None:
             found["final_norm"] = self.final_norm
         return found | {"head": self.head}

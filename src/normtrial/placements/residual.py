@@ -1,4 +1,4 @@
-"""Placements of one norm a sublayer: before it, or after its residual sum."""
+"""Placements of one norm a sublayer at most: before it, after its residual sum, or on the branch's output."""
 
 from typing import ClassVar
 
@@ -38,9 +38,52 @@ class Post(Placement):
     arXiv 2002.04745.
     """
 
+    order = ("attention", "norm1", "mlp", "norm2")
     final_norm: ClassVar[bool] = False
 
     def forward(self, x_BLD: Tensor, f: Sublayers) -> Tensor:
         """See the class."""
         x_BLD = f.norm["norm1"](x_BLD + f.attention(x_BLD))
         return f.norm["norm2"](x_BLD + f.mlp(x_BLD))
+
+
+class ResPost(Placement):
+    """Norm on each branch's output, before it is added; sublayers read the stream as it is.
+
+        x ──┬── attention ── norm1 ──(+)──┬── mlp ── norm2 ──(+)── x'        then final_norm before the head
+            └─────────────────────────┘   └──────────────────┘
+
+    x ← x + norm1(attention(x));  x ← x + norm2(mlp(x))
+
+    Source: res-post-norm of Liu et al. 2022 (Swin v2), arXiv 2111.09883; the order of OLMo 2,
+    arXiv 2501.00656, which adds RMSNorm on queries and keys (here model.qk_norm=rms).
+    """
+
+    order = ("attention", "norm1", "mlp", "norm2")
+    final_norm: ClassVar[bool] = True
+
+    def forward(self, x_BLD: Tensor, f: Sublayers) -> Tensor:
+        """See the class."""
+        x_BLD = x_BLD + f.norm["norm1"](f.attention(x_BLD))
+        return x_BLD + f.norm["norm2"](f.mlp(x_BLD))
+
+
+class PreAttentionOnly(Placement):
+    """Norm in front of attention only; the MLP reads the raw stream.
+
+        x ──┬── norm1 ── attention ──(+)──┬── mlp ──(+)── x'                 then final_norm before the head
+            └─────────────────────────┘   └──────────┘
+
+    x ← x + attention(norm1(x));  x ← x + mlp(x)
+
+    Source: what the block of a blog article really wires that calls itself Post-LN and never uses its second
+    norm; a control, not a recommendation. The article shows no stack; the final norm is ours, as in Pre.
+    """
+
+    order = ("norm1", "attention", "mlp")
+    final_norm: ClassVar[bool] = True
+
+    def forward(self, x_BLD: Tensor, f: Sublayers) -> Tensor:
+        """See the class."""
+        x_BLD = x_BLD + f.attention(f.norm["norm1"](x_BLD))
+        return x_BLD + f.mlp(x_BLD)

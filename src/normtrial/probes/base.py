@@ -2,9 +2,9 @@
 
 from typing import Protocol
 
-from torch import nn
+from normtrial.sites import Sites, own_parameters
 
-Sites = dict[str, nn.Module]  # by stable name ("block03.norm1"), in the order of the model
+__all__ = ["Probe", "Sites", "own_parameters"]
 
 
 class Probe(Protocol):

@@ -3,18 +3,19 @@
 import torch
 from torch import nn
 
-from normtrial.probes.base import Sites
+from normtrial.probes.base import Sites, own_parameters
 
 
 class GradientNorms:
     """‖∂L/∂θ_site‖₂ over the parameters of each site, read after the backward pass and before clipping.
 
-    Logged as `grad/<site>/norm`; a site without parameters (a norm without affine) has none.
+    Logged as `grad/<site>/norm`; a site without parameters (a norm without affine) has none. A parameter counts
+    at one site only, so the squares of all sites add up to the square of the global norm.
     """
 
     def __init__(self, sites: Sites):
         self._parameters: dict[str, list[nn.Parameter]] = {
-            site: parameters for site, module in sites.items() if (parameters := list(module.parameters()))
+            site: parameters for site, parameters in own_parameters(sites).items() if parameters
         }
 
     def measure(self) -> dict[str, float]:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from normtrial.probes.base import Sites
+from normtrial.probes.base import Sites, own_parameters
 
 
 def locate(sites: Sites, backward: Callable[[], Tensor]) -> dict[str, Any]:
@@ -43,8 +43,8 @@ def locate(sites: Sites, backward: Callable[[], Tensor]) -> dict[str, Any]:
     finally:
         for handle in handles:
             handle.remove()
-    for site, module in reversed(sites.items()):
-        for parameter in module.parameters():
+    for site, parameters in reversed(own_parameters(sites).items()):
+        for parameter in parameters:
             if parameter.grad is not None:
                 check(site, "parameter_gradient", parameter.grad)
     return found[0] if found else {"site": None, "pass": None}
