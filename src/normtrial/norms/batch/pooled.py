@@ -65,9 +65,15 @@ class BatchNorm(RunningNorm):
         return x_ND.dtype == statistics_dtype(x_ND) and not self.fills_pads and self.total() is None
 
     def _fused(self, x_ND: Tensor) -> Tensor:
-        """By torch's kernel, which also moves the running statistics (a copy of them)."""
-        mean, variance = (b.to(x_ND.dtype, copy=True) for b in (self.running_mean, self.running_var))
-        y_ND, batch_mean, inverse = self._kernel(x_ND, mean, variance, training=True)
+        """By torch's kernel, which also moves the running statistics (a copy of them).
+
+        It sums in order, and a sum of thousands leaves 3000 ± 0.05 three digits of its variance. So all tokens are
+        moved by the first one, which changes neither output nor gradient.
+        """
+        shift = x_ND[0].detach()
+        mean, variance = self.running_mean.to(x_ND.dtype) - shift, self.running_var.to(x_ND.dtype, copy=True)
+        y_ND, batch_mean, inverse = self._kernel(x_ND - shift, mean, variance, training=True)
+        batch_mean, mean = batch_mean + shift, mean + shift
         num = torch.full((1,), float(len(x_ND)), device=x_ND.device)
         self.observed = Moments(batch_mean.detach(), (inverse.detach() ** -2 - self.eps).clamp(min=0), num)
         if self.training:

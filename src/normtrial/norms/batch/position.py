@@ -117,14 +117,14 @@ class PositionBatchNorm(RunningNorm):
         """Mean and variance (L, D) and number (L, 1) of counted tokens by position; number with filled pads."""
         total = self.total()
         num_rows = torch.tensor(len(x_BLD), dtype=statistics_dtype(x_BLD), device=x_BLD.device)
-        if counted_BL is None:
-            counted_BL = torch.ones(x_BLD.shape[:2], dtype=torch.bool, device=x_BLD.device)
         if total is not None:  # every process sums over as many positions as the longest batch has
             num_rows = total(num_rows)
+            if counted_BL is None:
+                counted_BL = torch.ones(x_BLD.shape[:2], dtype=torch.bool, device=x_BLD.device)
             missing = max_over_ranks(x_BLD.shape[1], x_BLD.device) - x_BLD.shape[1]
             x_BLD, counted_BL = F.pad(x_BLD, (0, 0, 0, missing)), F.pad(counted_BL, (0, missing))
         mean, variance, num = (m[0] for m in masked_moments(x_BLD, counted_BL, "B", total))
-        num = num[:, :1]
+        num = num[:, :1].expand(len(mean), 1)
         if self.fills_pads:
             filled = torch.where(num > 0, num_rows, 0.0)
             return Moments(mean, variance * (num / filled.clamp(min=1)).to(variance.dtype), num), filled

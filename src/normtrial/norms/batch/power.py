@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 from normtrial.errors import require
 from normtrial.norms.base import NormConfig
 from normtrial.norms.batch.running import RunningConfig, RunningNorm
-from normtrial.norms.moments import masked_mean, root_mean_square
+from normtrial.norms.moments import Moments, masked_mean, root_mean_square
 
 
 @dataclass(kw_only=True, slots=True)
@@ -82,8 +82,9 @@ class PowerNormV(RunningNorm):
         running = self.running_square.to(x_ND.dtype, copy=True)
         if not (self.uses_batch and self.enough(x_ND)):
             return self.learned(x_ND * torch.rsqrt(running + self.eps))
-        mean, _ = masked_mean(x_ND.square().unsqueeze(0), None, "BL", self.total())
+        mean, num = masked_mean(x_ND.square().unsqueeze(0), None, "BL", self.total())
         square = mean[0, 0]
+        self.observed = Moments(torch.zeros_like(square), square.detach(), num[:, 0, 0])
         y_ND = self._divided(x_ND, square, running)
         if self.training:
             self.remember(running_square=self.moved("running_square", square))

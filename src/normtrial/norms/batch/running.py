@@ -51,7 +51,8 @@ class RunningNorm(BatchStatistics, Norm):
     position write `forward` instead.
 
     Attributes:
-        observed: mean, biased variance and number of tokens of the last batch that normalized itself (detached).
+        observed: mean, biased variance and number of tokens of the last batch that normalized itself, detached; of
+            PowerNorm 0, the mean square and the number. What a probe reads after a training step.
     """
 
     observed: Moments | None = None
