@@ -7,8 +7,12 @@ import pytest
 import torch
 
 from normtrial import run
+from normtrial.norms.catalogue import NORMS
+from tests.norms.options import has
 from tests.support import answer, command, start_process
 
+NORM_NAMES = f"Allowed: {', '.join(sorted(NORMS))}."
+MOMENTUM_OWNERS = ", ".join(name for name in NORMS if has(name, "momentum"))
 NORM_KEYS = "Allowed: norm.affine, norm.bias, norm.eps, norm.gamma_init, norm.stats_dtype."
 ROOT_KEYS = (
     "Allowed: cache, data, device, log, model, norm, optim, placement, precision, probe, rerun, seed, store, "
@@ -17,7 +21,7 @@ ROOT_KEYS = (
 EPSS = f"key 'norm.epss' does not exist for this choice; did you mean 'norm.eps'? {NORM_KEYS}"
 EPS_RANGE = "must lie strictly between 0 and 1 (1e-5 is usual); with 0 a constant token divides 0 by 0."
 MISTAKES = {
-    "norm=lm": "norm 'lm' does not exist; did you mean 'ln'? Allowed: ada, bn, ln, rms.",
+    "norm=lm": f"norm 'lm' does not exist; did you mean 'ln'? {NORM_NAMES}",
     "placement=prr": (
         "placement 'prr' does not exist; did you mean 'pre'? Allowed: deepnorm, hybrid, lns, mix, none, peri, post, "
         "pre, pre_attn_only, res_post, resi_dual, rezero, sandwich, subln."
@@ -28,7 +32,7 @@ MISTAKES = {
     "+norm.epss=1e-3": EPSS,
     "++norm.epss=1e-3": EPSS,
     "-m norm.epss=1e-3,1e-4": EPSS,
-    "-m norm=ln,bm": "norm 'bm' does not exist; did you mean 'bn'? Allowed: ada, bn, ln, rms.",
+    "-m norm=ln,bm": f"norm 'bm' does not exist; did you mean 'bn'? {NORM_NAMES}",
     "+foo.bar=1": f"key 'foo' does not exist. {ROOT_KEYS}",
     "sed=1": f"key 'sed' does not exist; did you mean 'seed'? {ROOT_KEYS}",
     "nrom=bn": f"key 'nrom' does not exist; did you mean 'norm'? {ROOT_KEYS}",
@@ -45,9 +49,24 @@ MISTAKES = {
     "~norm.eps": "norm.eps cannot be removed; give it a value instead.",
     "norm.affine=maybe": "norm.affine=maybe is not true or false.",
     "norm.momentum=0.1": (
-        f"key 'norm.momentum' does not exist for this choice; it belongs to norm=bn. {NORM_KEYS}"
+        f"key 'norm.momentum' does not exist for this choice; it belongs to norm={MOMENTUM_OWNERS}. {NORM_KEYS}"
     ),
     "norm=bn norm.momentum=2": "norm.momentum=2.0 must lie in (0, 1].",
+    "norm=bn norm.min_valid_tokens=1": (
+        "norm.min_valid_tokens=1 must be at least 2: a single token has no variance."
+    ),
+    "norm=bn norm.padding=fil": (
+        "norm.padding 'fil' does not exist; did you mean 'fill'? Allowed: exclude, fill, include."
+    ),
+    "norm=power norm.padding=fill": "norm.padding 'fill' does not exist. Allowed: exclude, include.",
+    "norm=bn norm.sync=all": "norm.sync 'all' does not exist; did you mean 'global'? Allowed: global, none.",
+    "norm=bn_pos norm.unseen=pool": (
+        "norm.unseen 'pool' does not exist; did you mean 'pooled'? Allowed: clamp, pooled, raise."
+    ),
+    "norm=rbn norm.lambda_mean=-1": "norm.lambda_mean=-1.0 must be finite and not negative.",
+    "norm=power norm.momentum_backward=0": "norm.momentum_backward=0.0 must lie in (0, 1].",
+    "norm=power norm.warmup_steps=-1": "norm.warmup_steps=-1 must not be negative.",
+    "norm=repbn norm.decay_steps=0": "norm.decay_steps=0 must be at least 1.",
     "norm.name=bn": "norm.name comes with the option; choose it by norm=bn.",
     "placement.name=post": "placement.name comes with the option; choose it by placement=post.",
     "placement.share=0.5": (
@@ -99,7 +118,7 @@ MISTAKES = {
 RECIPES = {
     "norm: {epss: 1e-3}": EPSS,
     "nrom: {eps: 1e-3}": f"key 'nrom' does not exist; did you mean 'norm'? {ROOT_KEYS}",
-    "defaults: [{override /norm: lm}]": "norm 'lm' does not exist; did you mean 'ln'? Allowed: ada, bn, ln, rms.",
+    "defaults: [{override /norm: lm}]": f"norm 'lm' does not exist; did you mean 'ln'? {NORM_NAMES}",
     "placement: {name: mix}": (
         "placement.name=mix stands with the options of another placement. Leave the name to the option: "
         "override /placement: mix in a recipe's defaults."

@@ -12,6 +12,7 @@ from normtrial.network.heads import Classifier
 from normtrial.network.model import Transformer
 from normtrial.norms.catalogue import NORMS
 from tests.network.models import CLASSES, disturb, lengths_mask, model, tokens
+from tests.norms.draws import on_the_way
 from tests.norms.options import (
     PAIRS,
     TASKS,
@@ -20,6 +21,7 @@ from tests.norms.options import (
     label,
     legal,
     options,
+    reads_padding,
     settings,
     variants,
 )
@@ -31,6 +33,8 @@ PREFIX = 3
 def trained_a_little(network: Transformer) -> Transformer:
     """Running statistics that are those of no batch below."""
     disturb(network).train()(tokens(9))
+    for norm in network.norms():
+        on_the_way(norm)
     return network
 
 
@@ -83,7 +87,9 @@ def padding_change(network: Transformer, added: int) -> float:
     other_BL = torch.where(mask_BL, tokens_BL, tokens(1, L=7))
     longer_BL = torch.cat((other_BL, tokens(2, L=added)), dim=1)
     longer_mask_BL = torch.cat((mask_BL, torch.zeros(4, added, dtype=torch.bool)), dim=1)
+    kept = {key: buffer.clone() for key, buffer in network.named_buffers()}
     first = network(tokens_BL, mask_BL).detach()
+    network.load_state_dict(kept, strict=False)  # a formula may depend on the number of the batch
     return (first - network(longer_BL, longer_mask_BL).detach()).abs().max().item()
 
 
@@ -93,7 +99,7 @@ def padding_change(network: Transformer, added: int) -> float:
 def test_padding_is_not_seen(norm: str, placement: str, added: int, training: bool) -> None:
     network = trained_a_little(model(norm, placement)).train(training)
     assert not counts_padding(options(norm)), "as shipped"
-    assert padding_change(network, added) < 2e-6
+    assert padding_change(network, added) < 1e-5
 
 
 @BOTH_MODES
@@ -102,8 +108,9 @@ def test_padding_is_seen_exactly_where_it_is_counted(norm: str, changes: dict, t
     config = options(norm, **changes)
     network = model(norm, "pre", **{f"norm__{key}": value for key, value in changes.items()})
     change = padding_change(trained_a_little(network).train(training), 4)
-    seen = counts_padding(config) and (training or evaluates_with_batch(config))
-    assert change > 1e-3 if seen else change < 2e-6
+    counted = reads_padding(config) or (counts_padding(config) and NORMS[norm].mixes_positions(config))
+    seen = counted and (training or evaluates_with_batch(config))
+    assert change > 1e-3 if seen else change < 1e-5
 
 
 @BOTH_MODES

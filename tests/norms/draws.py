@@ -11,8 +11,6 @@ from torch import Tensor
 from normtrial.norms.base import Norm
 from tests.norms.reference import Case, expected
 
-STATISTICS = ("running_mean", "running_var")
-
 
 @dataclass
 class Draw:
@@ -64,20 +62,35 @@ def randomize(norm: Norm, seed: int = 0) -> Norm:
     """Parameters and running statistics that no mistake can hide behind: nothing is 0 or 1 any more."""
     g = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for tensor in (*norm.parameters(), *(b for n, b in norm.named_buffers() if n in STATISTICS)):
+        for tensor in (*norm.parameters(), *(b for b in norm.buffers() if b.is_floating_point())):
             tensor.copy_(0.5 + torch.rand(tensor.shape, generator=g, dtype=torch.float64))
+        for name, buffer in norm.named_buffers():
+            if name == "num_updates":  # by position: some were never seen
+                every = getattr(norm.config, "unseen", None) == "raise"
+                buffer.copy_(torch.randint(0, 3, buffer.shape, generator=g).clamp(min=int(every)))
+    return on_the_way(norm, after=bool(seed % 2))
+
+
+def on_the_way(norm: Norm, after: bool = False) -> Norm:
+    """A norm whose formula changes in the course of training: half way through, or just after a warm-up."""
+    config = norm.config
+    for option, at in (("decay_steps", 0.5), ("warmup_steps", float(after))):
+        if hasattr(config, option):
+            norm.get_buffer("num_batches_tracked").fill_(int(at * getattr(config, option)))
     return norm
 
 
 def referred(norm: Norm, given: Draw) -> tuple[Tensor, dict[str, Tensor], dict[str, Tensor]]:
-    """The reference: output, gradients by name, and running statistics afterwards."""
+    """The reference: output, gradients by name, and buffers after a forward and a backward pass."""
     x, cond = (t.detach().double().clone().requires_grad_() for t in (given.x_BLD, given.cond_BLD))
+    upstream = given.upstream_BLD.double()
     parameters = {k: p.detach().double().clone().requires_grad_() for k, p in norm.named_parameters()}
-    state = {k: b.double().clone() for k, b in norm.named_buffers() if k in STATISTICS}
-    case = Case(x, given.valid_BL, cond, norm.config, parameters, norm.training, state)
+    state = {k: b.double().clone() for k, b in norm.named_buffers()}
+    case = Case(x, given.valid_BL, cond, upstream, norm.config, parameters, norm.training, state)
     y = expected(case)
     leaves = {"x": x, "cond": cond, **parameters}
-    grads = torch.autograd.grad((y * given.upstream_BLD.double()).sum(), list(leaves.values()), allow_unused=True)
+    loss = (y * upstream).sum() + case.extra
+    grads = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True)
     return y.detach(), _named(leaves, grads), case.state
 
 

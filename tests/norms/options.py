@@ -53,9 +53,9 @@ def options(name: str, **changes: Any) -> NormConfig:
     return settings(f"norm={name}", values={f"norm.{key}": value for key, value in changes.items()}).norm
 
 
-def make(name: str, d_model: int, **changes: Any) -> Norm:
-    """The norm itself."""
-    return build_norm(d_model, options(name, **changes))
+def make(name: str, d_model: int, *, max_len: int = 5, **changes: Any) -> Norm:
+    """The norm itself; a few draws are longer than it is told to expect."""
+    return build_norm(d_model, options(name, **changes), max_len)
 
 
 def has(name: str, option: str) -> bool:
@@ -127,7 +127,12 @@ def evaluates_with_batch(config: NormConfig) -> bool:
 
 
 def counts_padding(config: NormConfig) -> bool:
-    """True where padded positions enter the statistics."""
+    """True where padded positions enter the statistics, by their content or by their number alone."""
+    return getattr(config, "padding", "exclude") != "exclude"
+
+
+def reads_padding(config: NormConfig) -> bool:
+    """True where the content of padded positions enters the statistics."""
     return getattr(config, "padding", "exclude") == "include"
 
 

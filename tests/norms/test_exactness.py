@@ -44,6 +44,8 @@ def compare(name: str, given: Draw, *, training: bool, affine: bool, eps: float 
     forward, backward = TOLERANCES[dtype]
     if len(list(norm.modules())) > 1:
         forward, backward = 2 * forward, 2 * backward
+    if NORMS[name].reduces == "B":  # two or three values, whose spread may be far below their size
+        forward, backward = 10 * forward, 10 * backward
     assert y.dtype == dtype
     valid = given.valid_BL
     assert_close(y[valid], wanted[valid], forward, "output")
@@ -79,7 +81,12 @@ def test_every_switch_equals_loops_and_passes_gradcheck(name: str, changes: dict
     norm = randomize(make(name, 3, **changes)).double().train(training)
     wanted, wanted_gradients, state = referred(norm, given)
 
+    before = {key: buffer.clone() for key, buffer in norm.named_buffers()}
+
     def valid_outputs(x_BLD: Tensor, cond_BLD: Tensor, *_: Tensor) -> Tensor:
+        for key, buffer in norm.named_buffers():
+            if not torch.equal(buffer, before[key]):  # a formula may depend on the number of the batch
+                buffer.copy_(before[key])
         return norm(x_BLD, given.mask_BL, cond_BLD)[given.valid_BL]
 
     y, gradients = measured(norm, given)
@@ -88,6 +95,8 @@ def test_every_switch_equals_loops_and_passes_gradcheck(name: str, changes: dict
         assert_close(gradient, wanted_gradients[key], 1e-11, f"gradient of {key}")
     for key, value in state.items():
         assert_close(norm.get_buffer(key), value, 1e-12, key)
+    if training and not norm.true_gradient:
+        return
     inputs = (given.x_BLD.requires_grad_(), given.cond_BLD.requires_grad_(), *norm.parameters())
     assert torch.autograd.gradcheck(valid_outputs, inputs)
 
@@ -101,7 +110,7 @@ def test_statistics_after_ragged_batches(name: str) -> None:
     for seed in range(NUM_DRAWS):
         given = draw(seed, dtype=torch.float32, shape=(3, 2 + seed % 5, 5))
         _, _, state = referred(norm, given)
-        norm(given.x_BLD, given.mask_BL, given.cond_BLD)
+        measured(norm, given)
         for key, value in state.items():
             assert_close(norm.get_buffer(key), value, 1e-6, f"{key} after batch {seed}")
         if has_state:

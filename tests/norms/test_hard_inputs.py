@@ -4,6 +4,7 @@ Shapes: B examples, L positions, D model width.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -15,6 +16,7 @@ from tests.norms.options import counts_padding, has, make, options
 
 SHAPE = (3, 4, 8)
 HALF = (torch.float16, torch.bfloat16)
+TOKENS_FIRST = ("bn_token_rms",)  # divide each token by its own size before the batch is looked at
 EVERY = pytest.mark.parametrize("name", NORMS)
 BOTH_MODES = pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 
@@ -72,7 +74,8 @@ def test_half_precision_stays_finite(name: str, kind: str, dtype: torch.dtype, e
         y, gradients = measured(norm, given)
     assert y.dtype == dtype
     assert y.isfinite().all()
-    if eps > 1e-8:  # 1 / sqrt(1e-8) times a gradient may pass 65504, float16's largest, and rightly
+    gain = 1 / eps if name in TOKENS_FIRST else eps**-0.5
+    if gain < 1e4:  # times a gradient it may pass 65504, float16's largest, and rightly
         assert all(gradient.isfinite().all() for gradient in gradients.values())
 
 
@@ -203,8 +206,10 @@ def test_poisoned_batch_is_not_remembered(name: str, poison: float) -> None:
         if poisoned:
             x_BLD = given.x_BLD.clone()
             x_BLD[0, 0, 0] = poison
-            norms[0](x_BLD, given.mask_BL, given.cond_BLD)
+            measured(norms[0], replace(given, x_BLD=x_BLD))
         else:
             for norm in norms:
-                norm(given.x_BLD, given.mask_BL, given.cond_BLD)
-        assert all(map(torch.equal, norms[0].buffers(), norms[1].buffers()))
+                measured(norm, given)
+        assert all(buffer.isfinite().all() for buffer in norms[0].buffers())
+        if poison != 1e30 or name not in TOKENS_FIRST:  # which bring even that token to a finite size
+            assert all(map(torch.equal, norms[0].buffers(), norms[1].buffers()))

@@ -1,6 +1,7 @@
 """What the options of a norm promise: affine, bias, gamma_init, names of parameters, errors for nonsense."""
 
 import itertools
+import re
 
 import pytest
 import torch
@@ -36,19 +37,21 @@ def test_gain_starts_at_gamma_init_and_shift_at_zero(name: str) -> None:
         for bias in (True, False):
             norm = make(name, 4, affine=True, bias=bias, gamma_init=0.5)
             parameters = dict(norm.named_parameters())
-            assert parameters.keys() == ({"weight", "bias"} if bias else {"weight"})
-            assert torch.equal(parameters["weight"], torch.full((4,), 0.5))
-            assert not bias or torch.equal(parameters["bias"], torch.zeros(4))
+            assert ("weight" in parameters, "bias" in parameters) == (True, bias)
+            for key, parameter in parameters.items():
+                if key.endswith("weight"):
+                    assert torch.equal(parameter, torch.full((4,), 0.5))
+                if key.endswith("bias"):
+                    assert bias
+                    assert torch.equal(parameter, torch.zeros(4))
         with pytest.raises(ConfigError, match="no gain to start"):
             make(name, 4, affine=False, gamma_init=0.5)
 
 
 @EVERY
-def test_parameters_are_called_weight_and_bias(name: str) -> None:
-    """B43: loaders of other libraries rename anything called gamma or beta."""
-    for key in make(name, 4).state_dict():
-        if key not in dict(make(name, 4).named_buffers()):
-            assert key.split(".")[-1] in ("weight", "bias")
+def test_nothing_is_called_gamma_or_beta(name: str) -> None:
+    """B43: loaders of other libraries rename it, and it starts anew without a word."""
+    assert not [key for key in make(name, 4).state_dict() if re.search("gamma|beta", key)]
 
 
 @EVERY
@@ -100,7 +103,7 @@ def test_stats_dtype_input_takes_statistics_in_half_precision(name: str) -> None
         return
     for training in (True, False):
         half, full = (randomize(make(name, 64, stats_dtype=kind)).train(training) for kind in ("input", "fp32"))
-        x_BLD = 3 + torch.randn(2, 5, 64, generator=torch.Generator().manual_seed(0))
+        x_BLD = 3 + torch.randn(8, 5, 64, generator=torch.Generator().manual_seed(0))
         assert torch.equal(half(x_BLD, cond_BLD=x_BLD), full(x_BLD, cond_BLD=x_BLD))
         coarse, fine = (norm.bfloat16()(x_BLD.bfloat16(), cond_BLD=x_BLD.bfloat16()) for norm in (half, full))
         assert coarse.dtype == fine.dtype == torch.bfloat16

@@ -12,10 +12,12 @@ from torch import Tensor
 from normtrial.norms.base import Norm
 from normtrial.norms.catalogue import NORMS
 from tests.norms.draws import Draw, draw, randomize
-from tests.norms.options import counts_padding, evaluates_with_batch, label, make, options, variants
+from tests.norms.options import evaluates_with_batch, label, make, options, reads_padding, variants
 
 HERE = (0, 0)  # the place that watches; valid in every draw
-OTHER_EXAMPLE, OTHER_POSITION, PAD = (1, 0), (0, 2), (2, 3)
+OTHER_EXAMPLE, OTHER_POSITION = (1, 0), (0, 2)
+PAD_HERE, PAD_ELSEWHERE = (3, 0), (3, 3)
+SHAPE = (4, 4, 5)
 
 
 def outputs(norm: Norm, given: Draw) -> Tensor:
@@ -29,9 +31,9 @@ def outputs(norm: Norm, given: Draw) -> Tensor:
 
 def notices(norm: Norm, place: tuple[int, int]) -> bool:
     """True where the watching place's output changes with the token, and the condition, at another place."""
-    given = draw(1, shape=(3, 4, 5))
+    given = draw(1, shape=SHAPE)
     assert given.mask_BL is not None
-    given.mask_BL[:2], given.mask_BL[PAD] = True, False
+    given.mask_BL[:3], given.mask_BL[3] = True, torch.tensor([False, True, True, False])
     before = outputs(norm, given)
     for tensor in (given.x_BLD, given.cond_BLD):
         tensor[place] += torch.tensor([2.0, -1.0, 0.5, 3.0, -2.0], dtype=tensor.dtype)
@@ -40,7 +42,7 @@ def notices(norm: Norm, place: tuple[int, int]) -> bool:
 
 def notices_feature(norm: Norm) -> bool:
     """True where a token's first feature depends on its last."""
-    given = draw(1, shape=(3, 4, 5))
+    given = draw(1, shape=SHAPE)
     before = outputs(norm, given)
     given.x_BLD[HERE][-1] += 2
     return not torch.equal(before[0], outputs(norm, given)[0])
@@ -56,7 +58,9 @@ def test_mixes_what_it_says(name: str, changes: dict[str, Any], training: bool) 
     assert notices(norm, HERE), "the output does not depend on the input"
     assert notices(norm, OTHER_EXAMPLE) == (taken and cls.mixes_examples(config))
     assert notices(norm, OTHER_POSITION) == (taken and cls.mixes_positions(config))
-    assert notices(norm, PAD) == (taken and counts_padding(config))
+    read = taken and reads_padding(config)
+    assert notices(norm, PAD_HERE) == read
+    assert notices(norm, PAD_ELSEWHERE) == (read and cls.mixes_positions(config))
     assert notices_feature(norm) == ("D" in axes)
 
 
@@ -64,7 +68,7 @@ def test_mixes_what_it_says(name: str, changes: dict[str, Any], training: bool) 
 def test_training_and_evaluation_differ_where_it_says(name: str, changes: dict[str, Any]) -> None:
     config = options(name, **changes)
     norm = randomize(make(name, 5, **changes)).double()
-    given = draw(1, shape=(3, 4, 5))
+    given = draw(1, shape=SHAPE)
     in_training, in_evaluation = outputs(norm.train(), given), outputs(norm.eval(), given)
     same = evaluates_with_batch(config) or not NORMS[name].has_running_statistics(config)
     assert torch.equal(in_training, in_evaluation) == same

@@ -70,10 +70,12 @@ class Norm(nn.Module):
 
     Attributes:
         reduces: axes over which statistics are taken, a subset of "BLD"; "" where none are.
+        true_gradient: False where the backward pass in training is not the derivative of the forward pass.
         Config: the dataclass of its options.
     """
 
     reduces: ClassVar[str] = ""
+    true_gradient: ClassVar[bool] = True
     Config: ClassVar[type[NormConfig]] = NormConfig
     weight: nn.Parameter | None
     bias: nn.Parameter | None

@@ -2,12 +2,22 @@
 
 from normtrial.norms.adaptive import AdaptiveLayerNorm
 from normtrial.norms.base import Norm, NormConfig
-from normtrial.norms.batch import BatchNorm
+from normtrial.norms.batch.hybrid import ProgressiveBatchNorm, TokenRmsBatchNorm
+from normtrial.norms.batch.pooled import BatchNorm
+from normtrial.norms.batch.position import PositionBatchNorm
+from normtrial.norms.batch.power import PowerNorm, PowerNormV
+from normtrial.norms.batch.regularized import RegularizedBatchNorm
 from normtrial.norms.layer import LayerNorm
 from normtrial.norms.rms import RMSNorm
 
 NORMS: dict[str, type[Norm]] = {
     "bn": BatchNorm,
+    "bn_pos": PositionBatchNorm,
+    "bn_token_rms": TokenRmsBatchNorm,
+    "rbn": RegularizedBatchNorm,
+    "power": PowerNorm,
+    "power_v": PowerNormV,
+    "repbn": ProgressiveBatchNorm,
     "ln": LayerNorm,
     "rms": RMSNorm,
     "ada": AdaptiveLayerNorm,
