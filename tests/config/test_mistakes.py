@@ -1,12 +1,14 @@
 """Each mistake of a user's, and every word of the answer."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import torch
 
 from normtrial import run
+from normtrial.config import Config
 from normtrial.norms.catalogue import NORMS
 from tests.norms.options import has
 from tests.support import answer, command, start_process
@@ -14,10 +16,7 @@ from tests.support import answer, command, start_process
 NORM_NAMES = f"Allowed: {', '.join(sorted(NORMS))}."
 MOMENTUM_OWNERS = ", ".join(name for name in NORMS if has(name, "momentum"))
 NORM_KEYS = "Allowed: norm.affine, norm.bias, norm.eps, norm.gamma_init, norm.stats_dtype."
-ROOT_KEYS = (
-    "Allowed: cache, data, device, log, model, norm, optim, placement, precision, probe, rerun, seed, store, "
-    "train."
-)
+ROOT_KEYS = f"Allowed: {', '.join(sorted(field.name for field in fields(Config)))}."
 EPSS = f"key 'norm.epss' does not exist for this choice; did you mean 'norm.eps'? {NORM_KEYS}"
 EPS_RANGE = "must lie strictly between 0 and 1 (1e-5 is usual); with 0 a constant token divides 0 by 0."
 MISTAKES = {
