@@ -74,6 +74,18 @@ class BatchNorm(BatchStatistics, Norm):
         self.register_buffer("running_var", torch.ones(d_model))
         self.register_buffer("num_batches_tracked", torch.tensor(0))
 
+    @classmethod
+    def evaluates_with_batch(cls, config: NormConfig) -> bool:
+        """With `eval_stats=batch`."""
+        assert isinstance(config, BatchNormConfig)
+        return config.eval_stats == "batch"
+
+    @classmethod
+    def counts_padding(cls, config: NormConfig) -> bool:
+        """With `padding=include`."""
+        assert isinstance(config, BatchNormConfig)
+        return config.padding == "include"
+
     def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
         """Normalize; see the class."""
         if self.counts_padding or not (self.training or self.evaluate_with_batch):
