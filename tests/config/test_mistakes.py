@@ -7,14 +7,16 @@ import pytest
 import torch
 
 from normtrial import run
+from normtrial.norms.catalogue import NORMS
 from tests.support import answer, command, start_process
 
+NORM_NAMES = f"Allowed: {', '.join(sorted(NORMS))}."
 NORM_KEYS = "Allowed: norm.affine, norm.bias, norm.eps, norm.gamma_init, norm.stats_dtype."
 ROOT_KEYS = "Allowed: cache, data, device, log, model, norm, optim, placement, precision, probe, rerun, seed, store, train."
 EPSS = f"key 'norm.epss' does not exist for this choice; did you mean 'norm.eps'? {NORM_KEYS}"
 EPS_RANGE = "must lie strictly between 0 and 1 (1e-5 is usual); with 0 a constant token divides 0 by 0."
 MISTAKES = {
-    "norm=lm": "norm 'lm' does not exist; did you mean 'ln'? Allowed: ada, bn, ln, rms.",
+    "norm=lm": f"norm 'lm' does not exist; did you mean 'ln'? {NORM_NAMES}",
     "placement=prr": "placement 'prr' does not exist; did you mean 'pre'? Allowed: post, pre.",
     "data=imdb": "data 'imdb' does not exist. Allowed: bbc, sotu.",
     "experiment=quick": "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: quick_look.",
@@ -22,7 +24,7 @@ MISTAKES = {
     "+norm.epss=1e-3": EPSS,
     "++norm.epss=1e-3": EPSS,
     "-m norm.epss=1e-3,1e-4": EPSS,
-    "-m norm=ln,bm": "norm 'bm' does not exist; did you mean 'bn'? Allowed: ada, bn, ln, rms.",
+    "-m norm=ln,bm": f"norm 'bm' does not exist; did you mean 'bn'? {NORM_NAMES}",
     "+foo.bar=1": f"key 'foo' does not exist. {ROOT_KEYS}",
     "sed=1": f"key 'sed' does not exist; did you mean 'seed'? {ROOT_KEYS}",
     "nrom=bn": f"key 'nrom' does not exist; did you mean 'norm'? {ROOT_KEYS}",
@@ -76,7 +78,7 @@ MISTAKES = {
 RECIPES = {
     "norm: {epss: 1e-3}": EPSS,
     "nrom: {eps: 1e-3}": f"key 'nrom' does not exist; did you mean 'norm'? {ROOT_KEYS}",
-    "defaults: [{override /norm: lm}]": "norm 'lm' does not exist; did you mean 'ln'? Allowed: ada, bn, ln, rms.",
+    "defaults: [{override /norm: lm}]": f"norm 'lm' does not exist; did you mean 'ln'? {NORM_NAMES}",
     "norm: {name: bn}": (
         "norm.name=bn stands with the options of another norm. Leave the name to the option: "
         "override /norm: bn in a recipe's defaults."

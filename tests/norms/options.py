@@ -48,9 +48,9 @@ def options(name: str, **changes: Any) -> NormConfig:
     return settings(f"norm={name}", values={f"norm.{key}": value for key, value in changes.items()}).norm
 
 
-def make(name: str, d_model: int, **changes: Any) -> Norm:
+def make(name: str, d_model: int, max_len: int = 0, **changes: Any) -> Norm:
     """The norm itself."""
-    return build_norm(d_model, options(name, **changes))
+    return build_norm(d_model, options(name, **changes), max_len)
 
 
 def has(name: str, option: str) -> bool:
@@ -117,13 +117,12 @@ def label(value: Any) -> str:
 
 def evaluates_with_batch(config: NormConfig) -> bool:
     """True where evaluation, too, takes the batch's statistics."""
-    running = NORMS[config.name].has_running_statistics(config)
-    return not running or getattr(config, "eval_stats", "running") == "batch"
+    return NORMS[config.name].evaluates_with_batch(config)
 
 
 def counts_padding(config: NormConfig) -> bool:
     """True where padded positions enter the statistics."""
-    return getattr(config, "padding", "exclude") == "include"
+    return NORMS[config.name].counts_padding(config)
 
 
 def legal(name: str, task: str) -> bool:

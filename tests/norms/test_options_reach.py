@@ -36,7 +36,7 @@ def test_gain_starts_at_gamma_init_and_shift_at_zero(name: str) -> None:
         for bias in (True, False):
             norm = make(name, 4, affine=True, bias=bias, gamma_init=0.5)
             parameters = dict(norm.named_parameters())
-            assert parameters.keys() == ({"weight", "bias"} if bias else {"weight"})
+            assert parameters.keys() & {"weight", "bias"} == ({"weight", "bias"} if bias else {"weight"})
             assert torch.equal(parameters["weight"], torch.full((4,), 0.5))
             assert not bias or torch.equal(parameters["bias"], torch.zeros(4))
         with pytest.raises(ConfigError, match="no gain to start"):
@@ -44,11 +44,10 @@ def test_gain_starts_at_gamma_init_and_shift_at_zero(name: str) -> None:
 
 
 @EVERY
-def test_parameters_are_called_weight_and_bias(name: str) -> None:
-    """B43: loaders of other libraries rename anything called gamma or beta."""
+def test_no_parameter_is_called_gamma_or_beta(name: str) -> None:
+    """B43: loaders of other libraries rename those."""
     for key in make(name, 4).state_dict():
-        if key not in dict(make(name, 4).named_buffers()):
-            assert key.split(".")[-1] in ("weight", "bias")
+        assert not {"gamma", "beta"} & set(key.replace("_", ".").split("."))
 
 
 @EVERY
