@@ -122,7 +122,7 @@ def evaluates_with_batch(config: NormConfig) -> bool:
 
 def counts_padding(config: NormConfig) -> bool:
     """True where padded positions enter the statistics."""
-    return NORMS[config.name].counts_padding(config)
+    return NORMS[config.name].sees_padding(config)
 
 
 def legal(name: str, task: str) -> bool:

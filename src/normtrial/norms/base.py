@@ -148,7 +148,7 @@ class Norm(nn.Module):
         return not cls.has_running_statistics(config)
 
     @classmethod
-    def counts_padding(cls, config: NormConfig) -> bool:
+    def sees_padding(cls, config: NormConfig) -> bool:
         """True where a valid token's output depends on padded positions."""
         return False
 
@@ -160,7 +160,7 @@ class Norm(nn.Module):
     def draw(self, generator: torch.Generator) -> None:
         """Start at random whatever does not start at a constant; most norms have nothing that does."""
 
-    def add_affine(self, config: AffineConfig | GainConfig, *shape: int) -> None:
+    def add_affine(self, config: Any, *shape: int) -> None:
         """Create `weight` and `bias` of the given shape, as the options say."""
         ones = torch.full(shape, config.gamma_init)
         self.weight = nn.Parameter(ones) if config.affine else None

@@ -81,7 +81,7 @@ class BatchNorm(BatchStatistics, Norm):
         return config.eval_stats == "batch"
 
     @classmethod
-    def counts_padding(cls, config: NormConfig) -> bool:
+    def sees_padding(cls, config: NormConfig) -> bool:
         """With `padding=include`."""
         assert isinstance(config, BatchNormConfig)
         return config.padding == "include"

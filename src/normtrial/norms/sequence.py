@@ -69,7 +69,7 @@ class SentenceLayerNorm(Norm):
         self.add_affine(config, *((max_len, d_model) if self.is_full else (d_model,)))
 
     @classmethod
-    def counts_padding(cls, config: NormConfig) -> bool:
+    def sees_padding(cls, config: NormConfig) -> bool:
         """Always: the sentence is what the tensor holds."""
         return True
 
@@ -141,7 +141,9 @@ class MaskedInstanceNorm(MaskedSentenceLayerNorm):
     """Each feature of an example over its valid positions: y = γ (x − μ) / sqrt(σ² + eps) + β, σ² biased.
 
     Reduces L; statistics have shape (B, D). The same in training and evaluation, and in both a position sees
-    the others. Padded positions come out as 0. In an example of one valid token x̂ is 0 and β is all that is left.
+    the others. Padded positions come out as 0. In an example of one valid token x̂ is 0 and β is all that is left;
+    and so it is in the mean over an example's positions, so that a classifier that pools by it right after this
+    norm (here: in every placement that ends in a norm) gives the same logits whatever the text.
 
     Source: the statistics of the documents' "MaskedLayerNorm", which are a masked instance norm (Ulyanov et al.
     2016, arXiv 1607.08022) and no LayerNorm; as written the class does not run.

@@ -47,8 +47,10 @@ class TokenNorm(Norm):
 def std_mean(x_BLD: Tensor, correction: int) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean of each token, (…, 1); 1 is the unbiased one. The subgradient at 0 is 0."""
     if not x_BLD.numel():  # of which torch says that it has too few degrees of freedom
-        return (x_BLD.new_zeros((*x_BLD.shape[:-1], 1)),) * 2
-    return torch.std_mean(x_BLD, -1, correction=correction, keepdim=True)
+        empty = x_BLD.new_zeros((*x_BLD.shape[:-1], 1))
+        return empty, empty
+    std, mean = torch.std_mean(x_BLD, -1, correction=correction, keepdim=True)
+    return std, mean
 
 
 def refuse_a_single_feature(name: str, d_model: int) -> None:
