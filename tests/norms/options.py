@@ -53,7 +53,7 @@ def options(name: str, **changes: Any) -> NormConfig:
     return settings(f"norm={name}", values={f"norm.{key}": value for key, value in changes.items()}).norm
 
 
-def make(name: str, d_model: int, *, max_len: int = 5, **changes: Any) -> Norm:
+def make(name: str, d_model: int, max_len: int = 5, **changes: Any) -> Norm:
     """The norm itself; a few draws are longer than it is told to expect."""
     return build_norm(d_model, options(name, **changes), max_len)
 
@@ -122,18 +122,17 @@ def label(value: Any) -> str:
 
 def evaluates_with_batch(config: NormConfig) -> bool:
     """True where evaluation, too, takes the batch's statistics."""
-    running = NORMS[config.name].has_running_statistics(config)
-    return not running or getattr(config, "eval_stats", "running") == "batch"
+    return NORMS[config.name].evaluates_with_batch(config)
 
 
 def counts_padding(config: NormConfig) -> bool:
     """True where padded positions enter the statistics, by their content or by their number alone."""
-    return getattr(config, "padding", "exclude") != "exclude"
+    return NORMS[config.name].sees_padding(config)
 
 
 def reads_padding(config: NormConfig) -> bool:
     """True where the content of padded positions enters the statistics."""
-    return getattr(config, "padding", "exclude") == "include"
+    return counts_padding(config) and getattr(config, "padding", "include") == "include"
 
 
 def legal(name: str, task: str) -> bool:

@@ -39,7 +39,7 @@ HARD: dict[str, tuple[Callable[[Tensor], Tensor], float]] = {
 
 
 def build(name: str, training: bool, **changes):
-    return randomize(make(name, SHAPE[2], **changes)).train(training)
+    return randomize(make(name, SHAPE[2], SHAPE[1], **changes)).train(training)
 
 
 def hard(kind: str, dtype: torch.dtype = torch.float32) -> Draw:
@@ -68,15 +68,22 @@ def test_hard_values_equal_loops(name: str, kind: str, training: bool) -> None:
 @pytest.mark.parametrize("kind", ["zero", "constant", "plus and minus 1000"])
 @EVERY
 def test_half_precision_stays_finite(name: str, kind: str, dtype: torch.dtype, eps: float, training: bool) -> None:
-    """B01, B03: an eps that half precision would round to 0 still counts, for statistics are float32."""
+    """B01, B03: an eps that half precision would round to 0 still counts, for statistics are float32.
+
+    B11: where the gradient may pass 65504, float16's largest, it is inf and never NaN.
+    """
+    if NORMS[name].half_arithmetic:
+        pytest.skip("is made to fail here: see test_faithful.py")
     norm, given = build(name, training, **({"eps": eps} if has(name, "eps") else {})), hard(kind, dtype)
     with torch.autocast("cpu", dtype):
         y, gradients = measured(norm, given)
     assert y.dtype == dtype
     assert y.isfinite().all()
-    gain = 1 / eps if name in TOKENS_FIRST else eps**-0.5
-    if gain < 1e4:  # times a gradient it may pass 65504, float16's largest, and rightly
-        assert all(gradient.isfinite().all() for gradient in gradients.values())
+    outside = NORMS[name].eps_outside or name in TOKENS_FIRST
+    steepest = 30 / eps if outside else 30 * eps**-0.5  # γ and the gradient from above included
+    for gradient in gradients.values():
+        assert name in TOKENS_FIRST or not gradient.isnan().any()
+        assert gradient.isfinite().all() or steepest > torch.finfo(dtype).max
 
 
 @BOTH_MODES
@@ -84,7 +91,8 @@ def test_half_precision_stays_finite(name: str, kind: str, dtype: torch.dtype, e
 @EVERY
 def test_rubbish_in_pads_stays_there(name: str, rubbish: float, training: bool) -> None:
     """B25: masked by selection, for 0 · NaN is NaN."""
-    assert not counts_padding(options(name)), "as shipped"
+    if counts_padding(options(name)):
+        pytest.skip("padding is counted: test_reduces.py shows it")
     given = draw(1, dtype=torch.float32, shape=SHAPE)
     norms = [build(name, training) for _ in range(2)]
     clean = measured(norms[0], given)

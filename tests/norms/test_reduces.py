@@ -16,14 +16,14 @@ from tests.norms.options import evaluates_with_batch, label, make, options, read
 
 HERE = (0, 0)  # the place that watches; valid in every draw
 OTHER_EXAMPLE, OTHER_POSITION = (1, 0), (0, 2)
-PAD_HERE, PAD_ELSEWHERE = (3, 0), (3, 3)
+PAD_OF_EXAMPLE, PAD_HERE, PAD_ELSEWHERE = (0, 3), (3, 0), (3, 3)
 SHAPE = (4, 4, 5)
 
 
 def outputs(norm: Norm, given: Draw) -> Tensor:
     """Output at the watching place; in training mode with fresh running statistics each time."""
     kept = {key: buffer.clone() for key, buffer in norm.named_buffers()}
-    y_D = norm(given.x_BLD, given.mask_BL, given.cond_BLD)[HERE].detach()
+    y_D = norm(given.x_BLD, given.mask_BL, given.cond_BLD)[HERE].detach().clone()
     for key, buffer in norm.named_buffers():
         buffer.copy_(kept[key])
     return y_D
@@ -34,6 +34,7 @@ def notices(norm: Norm, place: tuple[int, int]) -> bool:
     given = draw(1, shape=SHAPE)
     assert given.mask_BL is not None
     given.mask_BL[:3], given.mask_BL[3] = True, torch.tensor([False, True, True, False])
+    given.mask_BL[PAD_OF_EXAMPLE] = False
     before = outputs(norm, given)
     for tensor in (given.x_BLD, given.cond_BLD):
         tensor[place] += torch.tensor([2.0, -1.0, 0.5, 3.0, -2.0], dtype=tensor.dtype)
@@ -41,33 +42,38 @@ def notices(norm: Norm, place: tuple[int, int]) -> bool:
 
 
 def notices_feature(norm: Norm) -> bool:
-    """True where a token's first feature depends on its last."""
-    given = draw(1, shape=SHAPE)
-    before = outputs(norm, given)
-    given.x_BLD[HERE][-1] += 2
-    return not torch.equal(before[0], outputs(norm, given)[0])
+    """True where one of a token's features depends on another."""
+    for changed in range(5):
+        given = draw(1, shape=SHAPE)
+        before = outputs(norm, given)
+        given.x_BLD[HERE][changed] += 2
+        others = torch.arange(5) != changed
+        if not torch.equal(before[others], outputs(norm, given)[others]):
+            return True
+    return False
 
 
 @pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
 @pytest.mark.parametrize(("name", "changes"), variants(), ids=label)
 def test_mixes_what_it_says(name: str, changes: dict[str, Any], training: bool) -> None:
     config, cls = options(name, **changes), NORMS[name]
-    norm = randomize(make(name, 5, **changes)).double().train(training)
+    norm = randomize(make(name, 5, 4, **changes)).double().train(training)
     taken = training or evaluates_with_batch(config)
     axes = cls.reduced_axes(config)
     assert notices(norm, HERE), "the output does not depend on the input"
     assert notices(norm, OTHER_EXAMPLE) == (taken and cls.mixes_examples(config))
     assert notices(norm, OTHER_POSITION) == (taken and cls.mixes_positions(config))
     read = taken and reads_padding(config)
-    assert notices(norm, PAD_HERE) == read
-    assert notices(norm, PAD_ELSEWHERE) == (read and cls.mixes_positions(config))
+    assert notices(norm, PAD_OF_EXAMPLE) == (read and cls.mixes_positions(config))
+    assert notices(norm, PAD_HERE) == (read and cls.mixes_examples(config))
+    assert notices(norm, PAD_ELSEWHERE) == (read and cls.mixes_examples(config) and cls.mixes_positions(config))
     assert notices_feature(norm) == ("D" in axes)
 
 
 @pytest.mark.parametrize(("name", "changes"), variants(), ids=label)
 def test_training_and_evaluation_differ_where_it_says(name: str, changes: dict[str, Any]) -> None:
     config = options(name, **changes)
-    norm = randomize(make(name, 5, **changes)).double()
+    norm = randomize(make(name, 5, SHAPE[1], **changes)).double()
     given = draw(1, shape=SHAPE)
     in_training, in_evaluation = outputs(norm.train(), given), outputs(norm.eval(), given)
     same = evaluates_with_batch(config) or not NORMS[name].has_running_statistics(config)
@@ -81,4 +87,4 @@ def test_what_follows_from_the_axes(name: str, changes: dict[str, Any]) -> None:
     assert axes == "".join(axis for axis in "BLD" if axis in axes), "axes are named once each, in order"
     assert set(cls.reduces) <= set(axes), "options widen what is reduced, never narrow it"
     assert (cls.mixes_examples(config), cls.mixes_positions(config)) == ("B" in axes, "L" in axes)
-    assert cls.has_running_statistics(config) == bool(list(make(name, 4, **changes).buffers()))
+    assert cls.has_running_statistics(config) == bool(list(make(name, 4, 4, **changes).buffers()))

@@ -12,8 +12,11 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from normtrial.config.schema import Config
 from normtrial.config.unknown import unknown_key
 from normtrial.errors import ConfigError, not_one_of, require
+from normtrial.norms.adaptive import AdaptiveConfig
+from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import norm_class
 from normtrial.placements.catalogue import placement_class
+from normtrial.norms.sequence import SequenceConfig
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -103,15 +106,10 @@ def _check_pairs(config: Config) -> None:
             f"override /{group}: {part.name} in a recipe's defaults.",
         )
     _check_norms_beside_the_placement(config)
-    if data.kind == "lm" and cls.mixes_positions(norm) and not cls.has_running_statistics(norm):
+    if data.kind == "lm" and _shows_the_future(norm):
         raise ConfigError(
             f"norm={norm.name} with these options looks at other positions, so a causal language model "
-            f"(data={data.source}) would see the future. "
-            + (
-                "Set norm.condition=token."
-                if getattr(norm, "condition", None) == "sequence"
-                else "Choose a norm that reduces D only: ln, rms, ada."
-            )
+            f"(data={data.source}) would see the future. {_way_out(norm)}"
         )
     require(
         not (cls.mixes_examples(norm) and data.batch_size < 2),
@@ -132,3 +130,19 @@ def _check_norms_beside_the_placement(config: Config) -> None:
         not (model.qk_norm != "none" and "attention.q_norm" in placement.norm_sites()),
         f"placement={config.placement.name} has norms on queries and keys; leave model.qk_norm=none.",
     )
+
+
+def _shows_the_future(norm: NormConfig) -> bool:
+    """In evaluation, too; and nobody asked for it."""
+    cls = norm_class(norm)
+    allowed = isinstance(norm, SequenceConfig) and norm.allow_leak
+    return cls.mixes_positions(norm) and not cls.has_running_statistics(norm) and not allowed
+
+
+def _way_out(norm: NormConfig) -> str:
+    if isinstance(norm, AdaptiveConfig):
+        return "Set norm.condition=token."
+    choose = "Choose a norm that reduces D only: ln, rms, ada"
+    if isinstance(norm, SequenceConfig):
+        return f"{choose}; or set norm.allow_leak=true to measure what the leak is worth."
+    return f"{choose}."

@@ -26,6 +26,8 @@ def initialize(model: nn.Module, seed: int) -> None:
     """
     done = {id(p) for m in model.modules() if isinstance(m, Norm | Placement) for p in m.parameters()}
     for path, module in model.named_modules():
+        if isinstance(module, Norm):
+            module.draw(torch.Generator().manual_seed(_seed(seed, path)))
         for name, parameter in module.named_parameters(recurse=False):
             if id(parameter) in done:
                 continue

@@ -35,11 +35,7 @@ class EpsConfig(NormConfig):
 
     def check(self) -> None:
         """0 < eps < 1, and a known precision."""
-        require(
-            0 < self.eps < 1,
-            f"norm.eps={self.eps} must lie strictly between 0 and 1 (1e-5 is usual); "
-            "with 0 a constant token divides 0 by 0.",
-        )
+        check_eps(self.eps)
         if self.stats_dtype not in STATS_DTYPES:
             raise not_one_of("norm.stats_dtype", self.stats_dtype, STATS_DTYPES)
 
@@ -55,27 +51,64 @@ class AffineConfig(EpsConfig):
     def check(self) -> None:
         """γ starts at something finite and not zero; a γ that does not exist is not set."""
         EpsConfig.check(self)
-        require(
-            self.affine or self.gamma_init == 1,
-            f"norm.gamma_init={self.gamma_init} has no gain to start: norm.affine=false. Leave it at 1.",
-        )
-        require(
-            self.gamma_init != 0 and abs(self.gamma_init) < 1e4,
-            f"norm.gamma_init={self.gamma_init} must be finite and not 0 (a zero gain passes no gradient back).",
-        )
+        check_gain(self.affine, self.gamma_init)
+
+
+@dataclass(kw_only=True, slots=True)
+class GainConfig(NormConfig):
+    """A norm with γ and β but without a statistic that it divides by in a chosen precision."""
+
+    affine: bool  # false leaves no parameters at all
+    bias: bool  # β beside γ; goes with affine
+    gamma_init: float  # γ at the start
+
+    def check(self) -> None:
+        """As for every gain."""
+        check_gain(self.affine, self.gamma_init)
+
+
+def check_eps(eps: float) -> None:
+    """0 < eps < 1."""
+    require(
+        0 < eps < 1,
+        f"norm.eps={eps} must lie strictly between 0 and 1 (1e-5 is usual); "
+        "with 0 a constant token divides 0 by 0.",
+    )
+
+
+def check_gain(affine: bool, gamma_init: float) -> None:
+    """γ starts at something finite and not zero; a γ that does not exist is not set."""
+    require(
+        affine or gamma_init == 1,
+        f"norm.gamma_init={gamma_init} has no gain to start: norm.affine=false. Leave it at 1.",
+    )
+    require(
+        gamma_init != 0 and abs(gamma_init) < 1e4,
+        f"norm.gamma_init={gamma_init} must be finite and not 0 (a zero gain passes no gradient back).",
+    )
 
 
 class Norm(nn.Module):
     """A normalization of x_BLD. Subclasses say what they reduce, and the rest follows from it.
 
+    Each is a fact that `scripts/properties.py` and the tests measure, never a wish.
+
     Attributes:
         reduces: axes over which statistics are taken, a subset of "BLD"; "" where none are.
-        true_gradient: False where the backward pass in training is not the derivative of the forward pass.
+        scale_invariant: in training y(c x) = y(x) for c > 0, up to eps.
+        shift_invariant: in training y(x + c) = y(x) for one number c.
+        eps_outside: eps is added to the root, not under it: at a zero (constant) token the gradient is 1 / eps.
+        half_arithmetic: computes in half precision where it is given some, and overflows as that does.
+        exact_backward: False where the gradient is by definition not that of the forward formula.
         Config: the dataclass of its options.
     """
 
     reduces: ClassVar[str] = ""
-    true_gradient: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
+    shift_invariant: ClassVar[bool] = True
+    eps_outside: ClassVar[bool] = False
+    half_arithmetic: ClassVar[bool] = False
+    exact_backward: ClassVar[bool] = True
     Config: ClassVar[type[NormConfig]] = NormConfig
     weight: nn.Parameter | None
     bias: nn.Parameter | None
@@ -109,7 +142,25 @@ class Norm(nn.Module):
         """True where training and evaluation differ: batch statistics are remembered for evaluation."""
         return "B" in cls.reduces
 
-    def add_affine(self, config: AffineConfig, *shape: int) -> None:
+    @classmethod
+    def evaluates_with_batch(cls, config: NormConfig) -> bool:
+        """True where evaluation takes the statistics of its input, as training does."""
+        return not cls.has_running_statistics(config)
+
+    @classmethod
+    def sees_padding(cls, config: NormConfig) -> bool:
+        """True where a valid token's output depends on padded positions."""
+        return False
+
+    @classmethod
+    def fixed_length(cls, config: NormConfig) -> bool:
+        """True where every input must have the length that the norm was built for."""
+        return False
+
+    def draw(self, generator: torch.Generator) -> None:
+        """Start at random whatever does not start at a constant; most norms have nothing that does."""
+
+    def add_affine(self, config: Any, *shape: int) -> None:
         """Create `weight` and `bias` of the given shape, as the options say."""
         ones = torch.full(shape, config.gamma_init)
         self.weight = nn.Parameter(ones) if config.affine else None

@@ -1,14 +1,22 @@
 """Every norm by name. A new norm is one class, one YAML in conf/norm/, and one line here."""
 
-from normtrial.norms.adaptive import AdaptiveLayerNorm
+from normtrial.norms.adaptive import AdaNorm, AdaptiveLayerNorm, AdaptiveRMSNorm, ScalarAdaptiveLayerNorm
 from normtrial.norms.base import Norm, NormConfig
 from normtrial.norms.batch.hybrid import ProgressiveBatchNorm, TokenRmsBatchNorm
 from normtrial.norms.batch.pooled import BatchNorm
 from normtrial.norms.batch.position import PositionBatchNorm
 from normtrial.norms.batch.power import PowerNorm, PowerNormV
 from normtrial.norms.batch.regularized import RegularizedBatchNorm
-from normtrial.norms.layer import LayerNorm
-from normtrial.norms.rms import RMSNorm
+from normtrial.norms.layer import (
+    DetachedLayerNorm,
+    LayerNorm,
+    LayerNormAlpha,
+    LayerNormStd,
+    LayerNormStdBiased,
+)
+from normtrial.norms.pointwise import DynamicErf, DynamicTanh, NoNorm
+from normtrial.norms.rms import HalfRMSNorm, PartialRMSNorm, RMSNorm, RMSNormEpsOutside, ScaleNorm
+from normtrial.norms.sequence import MaskedInstanceNorm, MaskedSentenceLayerNorm, SentenceLayerNorm
 
 NORMS: dict[str, type[Norm]] = {
     "bn": BatchNorm,
@@ -21,6 +29,29 @@ NORMS: dict[str, type[Norm]] = {
     "ln": LayerNorm,
     "rms": RMSNorm,
     "ada": AdaptiveLayerNorm,
+    # forms of LayerNorm
+    "ln_std_eps": LayerNormStd,
+    "ln_std_eps_biased": LayerNormStdBiased,
+    "ln_alpha": LayerNormAlpha,
+    "ln_detach": DetachedLayerNorm,
+    # over the positions of an example
+    "ln_seq": SentenceLayerNorm,
+    "ln_seq_mask": MaskedSentenceLayerNorm,
+    "instance_mask": MaskedInstanceNorm,
+    # without centring
+    "rms_eps_out": RMSNormEpsOutside,
+    "rms_bias": RMSNorm,
+    "prms": PartialRMSNorm,
+    "scale": ScaleNorm,
+    "rms_half": HalfRMSNorm,
+    # with a gain that depends on something
+    "ada_scalar": ScalarAdaptiveLayerNorm,
+    "ada_rms": AdaptiveRMSNorm,
+    "adanorm": AdaNorm,
+    # without statistics
+    "dyt": DynamicTanh,
+    "derf": DynamicErf,
+    "none": NoNorm,
 }
 
 

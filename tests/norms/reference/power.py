@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from tests.norms.reference.batch import by_batch, counted, of_unit_rms, remember
-from tests.norms.reference.core import Case, Table, mean, reference
+from tests.norms.reference.case import Case, Table, mean, reference
 
 
 def prepared(case: Case) -> tuple[Table, Table]:

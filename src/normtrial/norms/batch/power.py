@@ -123,7 +123,7 @@ class PowerNorm(PowerNormV):
     """
 
     Config: ClassVar[type[NormConfig]] = PowerConfig
-    true_gradient: ClassVar[bool] = False
+    exact_backward: ClassVar[bool] = False
     running_gradient: Tensor
 
     def __init__(self, d_model: int, config: PowerConfig, max_len: int = 0):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from normtrial.errors import not_one_of, require
-from normtrial.norms.base import AffineConfig, BatchStatistics, Norm
+from normtrial.norms.base import AffineConfig, BatchStatistics, Norm, NormConfig
 from normtrial.norms.batch.ranks import several_ranks, sum_over_ranks
 from normtrial.norms.moments import Moments, Total, affine, statistics_dtype
 
@@ -67,6 +67,18 @@ class RunningNorm(BatchStatistics, Norm):
         self.over_ranks = config.sync == "global"
         self.add_affine(config, d_model)
         self.register_buffer("num_batches_tracked", torch.tensor(0))
+
+    @classmethod
+    def evaluates_with_batch(cls, config: NormConfig) -> bool:
+        """With `eval_stats=batch`."""
+        assert isinstance(config, RunningConfig)
+        return config.eval_stats == "batch"
+
+    @classmethod
+    def sees_padding(cls, config: NormConfig) -> bool:
+        """With `padding=include` by what pads hold, with `fill` by how many there are."""
+        assert isinstance(config, RunningConfig)
+        return config.padding != "exclude"
 
     @property
     def uses_batch(self) -> bool:

@@ -1,12 +1,11 @@
 """What every norm must give: plain loops over valid tokens in float64, straight from the formulas.
 
 Written a second time, without a single call of the code under test, in operations on scalars, so that autograd
-gives the reference for gradients too. A new norm needs a function here, under its catalogue name:
+gives the reference for gradients too. A new norm needs a function in a file of this folder, under its
+catalogue name:
 
     @reference("name")
     def name(case: Case) -> Table: ...
-
-in the file of its family in this folder; `__init__.py` imports each.
 """
 
 from collections.abc import Callable
@@ -43,6 +42,10 @@ class Case:
     def tokens(self, of: Tensor) -> Table:
         """The valid tokens of x or of the condition."""
         return {place: list(of[place].unbind()) for place in self.where()}
+
+    def each(self, formula: Callable[[Token], Token]) -> Table:
+        """The formula on each valid token by itself, then γ and β."""
+        return {at: self.affine(formula(token)) for at, token in self.tokens(self.x_BLD).items()}
 
     def affine(self, token: Token) -> Token:
         """γ and β, where there are any."""
@@ -94,3 +97,19 @@ def standardized(token: Token, eps: float) -> Token:
     mu = mean(token)
     root = (mean([(v - mu) * (v - mu) for v in token]) + eps) ** 0.5
     return [(v - mu) / root for v in token]
+
+
+def biased_variance(values: list[Tensor]) -> Tensor:
+    """Σ (v − μ)² / n."""
+    mu = mean(values)
+    return mean([(v - mu) * (v - mu) for v in values])
+
+
+def unbiased_variance(values: list[Tensor]) -> Tensor:
+    """Σ (v − μ)² / (n − 1)."""
+    return biased_variance(values) * (len(values) / (len(values) - 1))
+
+
+def root(value: Tensor) -> Tensor:
+    """√v with derivative 0 at 0, as torch's `std` and `vector_norm` have it."""
+    return value**0.5 if value != 0 else value * 0

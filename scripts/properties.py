@@ -1,0 +1,60 @@
+"""The table of norms by property, measured: `python scripts/properties.py [--markdown] [ln rms …]`.
+
+✓ has the property, – has not; ≠ stands where the class declares otherwise, and then the exit code is 1.
+"""
+
+import argparse
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from normtrial.config.shipped import shipped
+from normtrial.errors import ConfigError, not_one_of
+from normtrial.norms.catalogue import NORMS
+from normtrial.norms.properties import COLUMNS, Row, row
+
+
+def cells(name: str, found: Row) -> list[str]:
+    """A row as it is printed."""
+    marks = {
+        key: ("✓" if value else "–") + (" ≠" if key in found.disagreeing else "")
+        for key, value in found.measured.items()
+    }
+    marks |= {"parameters": found.parameters, "state": found.state.replace(", ", ",\n") or "–"}
+    return [name, *(marks[key] for key in COLUMNS)]
+
+
+def markdown(rows: list[list[str]]) -> str:
+    """The table for README."""
+    lines = [["norm", *COLUMNS.values()], ["---"] * (len(COLUMNS) + 1)]
+    lines += [[f"`{name}`", *(cell.replace("\n", " ") for cell in rest)] for name, *rest in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table; 1 where a norm is not what it declares."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--markdown", action="store_true", help="as a table for README")
+    parser.add_argument("norms", nargs="*", metavar="norm", help="these only")
+    given = parser.parse_args(arguments)
+    for name in given.norms:
+        if name not in NORMS:
+            raise not_one_of("norm", name, NORMS)
+    found = {name: row(shipped(name)) for name in given.norms or NORMS}
+    rows = [cells(name, one) for name, one in found.items()]
+    if given.markdown:
+        print(markdown(rows))
+    else:
+        table = Table("norm", *COLUMNS.values())
+        for line in rows:
+            table.add_row(*line)
+        Console().print(table)
+    return 1 if any(one.disagreeing for one in found.values()) else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except ConfigError as error:
+        sys.exit(f"normtrial: {error}")
