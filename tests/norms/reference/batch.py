@@ -28,10 +28,9 @@ def by_batch(case: Case) -> bool:
     return case.training or case.options.eval_stats == "batch"
 
 
-def remember(case: Case, name: str, at: tuple[int, ...], new: Tensor, share: float | None = None) -> None:
+def remember(case: Case, name: str, at: tuple[int, ...], new: Tensor) -> None:
     """Torch's convention: momentum is the share of the new batch."""
-    if share is None:
-        share = float(case.options.momentum)
+    share = case.options.momentum
     case.state[name][at] = (1 - share) * case.state[name][at] + share * new.detach()
 
 
@@ -124,9 +123,11 @@ def position_batch_norm(case: Case) -> Table:
                 mu, variance, num = moments(case, [token[d] for token in here], len(case.x_BLD))
                 found.append((mu, variance))
                 if case.training and t < len(before["num_updates"]):
-                    share = None if before["num_updates"][t] > 0 else 1.0
-                    remember(case, "running_mean", (t, d), mu, share)
-                    remember(case, "running_var", (t, d), unbiased(variance, num), share)
+                    if before["num_updates"][t] == 0:  # starts at what all positions have
+                        case.state["running_mean"][t, d] = before["pooled_mean"][d]
+                        case.state["running_var"][t, d] = before["pooled_var"][d]
+                    remember(case, "running_mean", (t, d), mu)
+                    remember(case, "running_var", (t, d), unbiased(variance, num))
             else:
                 found.append(standing_in(case, before, t, d))
         if enough and case.training and t < len(before["num_updates"]):
