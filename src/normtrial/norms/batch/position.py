@@ -37,8 +37,8 @@ class PositionBatchNorm(RunningNorm):
 
     Reduces B; statistics have shape (L, D), over the valid tokens at each position; running ones (T, D), where T
     is data.max_len. In training a position with at least `min_valid_tokens` counted tokens is normalized by them,
-    and its running statistics move (σ² unbiased, momentum as in torch; a position that was never seen starts at the
-    pooled ones, so that two tokens which happen to be alike leave no variance near 0 behind). At every other
+    and its running statistics move (σ² unbiased, momentum as in torch; a position that was never seen starts at
+    the pooled ones, so that two tokens which happen to be alike leave no variance near 0 behind). At every other
     position, and everywhere in evaluation, the running statistics from before this batch stand in, as constants. A
     position that has none, never seen with enough tokens or beyond data.max_len, gets what `unseen` says:
 
