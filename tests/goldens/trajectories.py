@@ -41,7 +41,8 @@ def trajectory(name: str) -> Steps:
                 group["lr"] = learning_rate(config.optim, step, NUM_STEPS)
             optimizer.zero_grad(set_to_none=True)
             loss = _loss(network, task, step)
-            loss.backward()
+            penalty = network.penalty()
+            (loss if penalty is None else loss + penalty).backward()
             clip = math.inf if config.optim.clip is None else config.optim.clip
             gradient_norm = nn.utils.clip_grad_norm_(network.parameters(), clip)
             optimizer.step()

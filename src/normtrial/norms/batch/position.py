@@ -37,10 +37,10 @@ class PositionBatchNorm(RunningNorm):
 
     Reduces B; statistics have shape (L, D), over the valid tokens at each position; running ones (T, D), where T
     is data.max_len. In training a position with at least `min_valid_tokens` counted tokens is normalized by them,
-    and its running statistics move (σ² unbiased, momentum as in torch, but a position's first batch is taken over
-    whole: a rare position would else keep mostly the 0 and 1 it starts with). At every other position, and
-    everywhere in evaluation, the running statistics from before this batch stand in, as constants. A position that
-    has none, never seen with enough tokens or beyond data.max_len, gets what `unseen` says:
+    and its running statistics move (σ² unbiased, momentum as in torch; a position that was never seen starts at
+    the pooled ones, so that two tokens which happen to be alike leave no variance near 0 behind). At every other
+    position, and everywhere in evaluation, the running statistics from before this batch stand in, as constants. A
+    position that has none, never seen with enough tokens or beyond data.max_len, gets what `unseen` says:
 
     - raise: an error, as soon as a valid token stands there, in training too (so for texts of one length only);
     - clamp: the running statistics of the nearest seen position before it; before all of them, of the first;
@@ -160,12 +160,12 @@ class PositionBatchNorm(RunningNorm):
         length = min(len(batch.mean), self.max_len)
         enough, num = enough_L1[:length], batch.num
         seen = self.num_updates[:length].unsqueeze(1) > 0
-        share = torch.where(seen, self.momentum, torch.ones_like(batch.mean[:length, :1]))
         moved = {}
-        for name, new in (("running_mean", batch.mean), ("running_var", unbiased(batch.variance, num))):
-            buffer = self.get_buffer(name).to(new.dtype, copy=True)
-            buffer[:length] = torch.where(enough, buffer[:length].lerp(new[:length], share), buffer[:length])
-            moved[name] = buffer
+        for kind, new in (("mean", batch.mean), ("var", unbiased(batch.variance, num))):
+            buffer = self.get_buffer(f"running_{kind}").to(new.dtype, copy=True)
+            start = torch.where(seen, buffer[:length], self.get_buffer(f"pooled_{kind}").to(new.dtype))
+            buffer[:length] = torch.where(enough, start.lerp(new[:length], self.momentum), buffer[:length])
+            moved[f"running_{kind}"] = buffer
         share_L1 = (num / num.sum().clamp(min=1)).to(batch.mean.dtype)  # of all tokens; the law of total variance
         mean = (share_L1 * batch.mean).sum(0)
         variance = (share_L1 * (batch.variance + (batch.mean - mean).square())).sum(0)
