@@ -3,6 +3,8 @@
 Shapes: B examples, L positions.
 """
 
+import math
+
 import pytest
 import torch
 
@@ -10,6 +12,7 @@ from normtrial.network.model import Transformer
 from normtrial.norms.heads import QK_NORMS
 from normtrial.probes.catalogue import ProbeConfig, build_probes
 from normtrial.training.evaluate import mean_loss
+from tests.goldens.trajectories import trajectory
 from tests.network.models import CLASSES, disturb, lengths_mask, model, tokens
 from tests.norms.options import EVERY_PAIR, PAIRS, TASKS, legal
 
@@ -86,3 +89,13 @@ def test_without_norms_the_choice_of_the_norm_changes_nothing(placement: str) ->
     losses = [step(model(norm, placement), "classification") for norm in ("ln", "bn")]
     assert losses[0] == losses[1]
     assert not list(model("ln", placement).norms())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(("norm", "placement"), EVERY_PAIR)
+def test_ten_steps_are_finite(norm: str, placement: str, task: str) -> None:
+    if not legal(norm, task):
+        pytest.skip("refused")
+    steps = trajectory(f"{norm}/{placement}/{task}")
+    assert all(map(math.isfinite, steps["loss_nats"] + steps["gradient_norm"]))

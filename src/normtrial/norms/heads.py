@@ -26,8 +26,9 @@ class L2Norm(Norm):
 
     Source: Henry et al. 2020, arXiv 2010.04245. They have no eps.
 
-    >>> L2Norm(2)(torch.tensor([[[3.0, 4.0]]])).tolist()[0][0] == [0.6, 0.8]
-    True
+    >>> y = L2Norm(2)(torch.tensor([[[3.0, 4.0]]]))
+    >>> [f"{value:.3f}" for value in y.flatten().tolist()]
+    ['0.600', '0.800']
     """
 
     reduces = "D"
