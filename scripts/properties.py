@@ -6,6 +6,7 @@
 import argparse
 import sys
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -15,20 +16,23 @@ from normtrial.norms.catalogue import NORMS
 from normtrial.norms.properties import COLUMNS, Row, row
 
 
+NARROW = ("exa.", "pos.", "pad.", "causal", "eval", "tr=ev", "scale", "shift", "param.", "state")
+
+
 def cells(name: str, found: Row) -> list[str]:
     """A row as it is printed."""
     marks = {
         key: ("✓" if value else "–") + (" ≠" if key in found.disagreeing else "")
         for key, value in found.measured.items()
     }
-    marks |= {"parameters": found.parameters, "state": found.state.replace(", ", ",\n") or "–"}
+    marks |= {"parameters": found.parameters, "state": found.state or "–"}
     return [name, *(marks[key] for key in COLUMNS)]
 
 
 def markdown(rows: list[list[str]]) -> str:
     """The table for README."""
     lines = [["norm", *COLUMNS.values()], ["---"] * (len(COLUMNS) + 1)]
-    lines += [[f"`{name}`", *(cell.replace("\n", " ") for cell in rest)] for name, *rest in rows]
+    lines += [[f"`{name}`", *rest] for name, *rest in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -46,10 +50,15 @@ def main(arguments: list[str] | None = None) -> int:
     if given.markdown:
         print(markdown(rows))
     else:
-        table = Table("norm", *COLUMNS.values())
-        for line in rows:
-            table.add_row(*line)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        table.add_column("norm", no_wrap=True)
+        for header in NARROW:
+            table.add_column(header, no_wrap=True)
+        for *line, state in rows:
+            table.add_row(*line, "–" if state == "–" else "kept")  # the names of its buffers need a wide page
         Console().print(table)
+        print("blind to other examples, to other positions, to padding; causal in training, in evaluation;")
+        print("training = evaluation; scale and shift invariant; parameters in terms of the width D; state kept.")
     return 1 if any(one.disagreeing for one in found.values()) else 0
 
 

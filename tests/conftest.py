@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from normtrial import run
 from normtrial.config import Config, Job
 from tests.support import TINY, command
+
+torch.set_num_threads(1)  # pytest has a worker a core already
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,11 @@ import torch
 from normtrial import run
 from normtrial.config import Config
 from normtrial.norms.catalogue import NORMS
+from normtrial.placements.catalogue import PLACEMENTS
 from tests.norms.options import has
 from tests.support import answer, command, start_process
 
+PLACEMENT_NAMES = f"Allowed: {', '.join(sorted(PLACEMENTS))}."
 NORM_NAMES = f"Allowed: {', '.join(sorted(NORMS))}."
 MOMENTUM_OWNERS = ", ".join(name for name in NORMS if has(name, "momentum"))
 NORM_KEYS = "Allowed: norm.affine, norm.bias, norm.eps, norm.gamma_init, norm.stats_dtype."
@@ -21,10 +23,7 @@ EPSS = f"key 'norm.epss' does not exist for this choice; did you mean 'norm.eps'
 EPS_RANGE = "must lie strictly between 0 and 1 (1e-5 is usual); with 0 a constant token divides 0 by 0."
 MISTAKES = {
     "norm=lm": f"norm 'lm' does not exist; did you mean 'ln'? {NORM_NAMES}",
-    "placement=prr": (
-        "placement 'prr' does not exist; did you mean 'pre'? Allowed: deepnorm, hybrid, lns, mix, none, peri, post, "
-        "pre, pre_attn_only, res_post, resi_dual, rezero, sandwich, subln."
-    ),
+    "placement=prr": f"placement 'prr' does not exist; did you mean 'pre'? {PLACEMENT_NAMES}",
     "data=imdb": "data 'imdb' does not exist. Allowed: bbc, sotu.",
     "experiment=quick": "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: quick_look.",
     "norm.epss=1e-3": EPSS,

@@ -126,7 +126,7 @@ def test_the_inner_norm_of_the_mlp_stands_after_the_activation() -> None:
     assert torch.equal(repeated(cond_BLD, 2), cond_BLD[..., :2])
 
 
-@pytest.mark.parametrize("norm", {norm for norm, _ in PAIRS})
+@pytest.mark.parametrize("norm", sorted({norm for norm, _ in PAIRS}))
 def test_the_norm_after_the_embedding_is_the_configured_one(norm: str) -> None:
     network = disturb(model(norm, "post", model__embed_norm=True, model__num_layers=1)).eval()
     tokens_BL, mask_BL = tokens(0), lengths_mask([7, 4, 2, 6], 7)

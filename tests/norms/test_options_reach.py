@@ -1,7 +1,6 @@
 """What the options of a norm promise: affine, bias, gamma_init, names of parameters, errors for nonsense."""
 
 import itertools
-import re
 
 import pytest
 import torch

@@ -40,15 +40,12 @@ class Stack(nn.Module):
 
     def __init__(self, norm: str, placement: str):
         super().__init__()
-        network = model(norm, placement, model__d_model=D, model__d_ff=D, data__max_len=L + MORE_PADS)
-        self.blocks, self.final_norm = network.blocks, network.final_norm
-        for block in self.blocks:
+        self.network = model(norm, placement, model__d_model=D, model__d_ff=D, data__max_len=L + MORE_PADS)
+        for block in self.network.blocks:
             block.attention = Tokenwise()
 
     def forward(self, x_BLD: Tensor, mask_BL: Tensor, cond_BLD: Tensor) -> Tensor:
-        for block in self.blocks:
-            x_BLD = block(x_BLD, mask_BL, cond_BLD)
-        return x_BLD if self.final_norm is None else self.final_norm(x_BLD, mask_BL, cond_BLD)
+        return self.network.trunk(x_BLD, mask_BL, cond_BLD)
 
 
 class Tokenwise(nn.Module):
@@ -58,7 +55,7 @@ class Tokenwise(nn.Module):
         super().__init__()
         self.map = nn.Linear(D, D)
 
-    def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None) -> Tensor:
+    def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
         return self.map(x_BLD)
 
 
@@ -66,7 +63,7 @@ class Tokenwise(nn.Module):
 def test_a_stack_has_the_properties_that_its_norm_declares(norm: str, placement: str) -> None:
     """B45, and what else follows from the axes."""
     stack = Stack(norm, placement)
-    has_norms = PLACEMENTS[placement].norm_sites or stack.final_norm is not None
+    has_norms = PLACEMENTS[placement].norm_sites() or stack.network.final_norm is not None
     declared = predict(options(norm if has_norms else "none"))
     assert measure(prepared(stack)) == {key: declared[key] for key in PLACES}
 

@@ -17,6 +17,7 @@ from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.loop import Loop, Setup, TrainConfig
 from normtrial.training.optim import OptimConfig, build_optimizer
+from normtrial.training.ranks import Ranks
 from normtrial.training.sinks import RecordSink, Sinks
 
 TASK = Task("classification", 3, 20, ("a", "b", "c"), 1.0986, 0.4, {})
@@ -75,6 +76,7 @@ def make_loop(
     record = RecordSink(RunFolder(folder))
     parts: dict[str, Any] = {
         "model": model,
+        "forward": model,
         "data": cast(TextData, RandomText()),
         "optimizer": build_optimizer(config, list(model.parameters()), []),
         "train": TrainConfig(**(plan | (train or {}))),
@@ -84,6 +86,8 @@ def make_loop(
         "computing": nullcontext,
         "evaluations": {"": nullcontext},
         "probes": [],
+        "penalty": lambda: None,
+        "ranks": Ranks(),
         "locate": lambda backward: backward() and {"site": None},
         "record": record,
         "sinks": Sinks([record]),

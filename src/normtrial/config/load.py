@@ -15,8 +15,8 @@ from normtrial.errors import ConfigError, not_one_of, require
 from normtrial.norms.adaptive import AdaptiveConfig
 from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import norm_class
-from normtrial.placements.catalogue import placement_class
 from normtrial.norms.sequence import SequenceConfig
+from normtrial.placements.catalogue import placement_class
 
 DEVICES = ("auto", "cpu", "cuda")
 

@@ -110,7 +110,10 @@ class Transformer(nn.Module):
         if self.embed_norm is not None:
             x_BLD = self.embed_norm(x_BLD, mask_BL, x_BLD)
         x_BLD = F.dropout(x_BLD, self.dropout, self.training)
-        cond_BLD = x_BLD
+        return self.head(self.trunk(x_BLD, mask_BL, cond_BLD=x_BLD), mask_BL)
+
+    def trunk(self, x_BLD: Tensor, mask_BL: Tensor | None, cond_BLD: Tensor) -> Tensor:
+        """From the embedded input to what the head sees: the blocks, and the final norm where there is one."""
         stream = self.wiring.enter(x_BLD)
         for block in self.blocks:
             stream = block(stream, mask_BL, cond_BLD)
@@ -118,7 +121,7 @@ class Transformer(nn.Module):
         def final_norm(x_BLD: Tensor) -> Tensor:
             return x_BLD if self.final_norm is None else self.final_norm(x_BLD, mask_BL, cond_BLD)
 
-        return self.head(self.wiring.leave(stream, final_norm), mask_BL)
+        return self.wiring.leave(stream, final_norm)
 
     def sites(self) -> Sites:
         """Every place that is watched, in the order of the forward pass, under its stable name.

@@ -37,6 +37,7 @@ class TokenRmsBatchNorm(BatchNorm):
     """
 
     reduces: ClassVar[str] = "BLD"
+    shift_invariant: ClassVar[bool] = False
 
     def _normalize(self, x_ND: Tensor, num_positions: int) -> Tensor:
         return super()._normalize(x_ND / root_mean_square(x_ND, self.eps), num_positions)
@@ -77,6 +78,8 @@ class ProgressiveBatchNorm(BatchNorm):
     """
 
     reduces: ClassVar[str] = "BLD"
+    scale_invariant: ClassVar[bool] = False  # η x
+    shift_invariant: ClassVar[bool] = False
     Config: ClassVar[type[NormConfig]] = ProgressiveConfig
     eta: Tensor
 

@@ -75,6 +75,12 @@ class PositionBatchNorm(RunningNorm):
     pooled_var: Tensor
     num_updates: Tensor
 
+    @classmethod
+    def sees_padding(cls, config: NormConfig) -> bool:
+        """With `padding=include` only: pads elsewhere change no position's statistics."""
+        assert isinstance(config, PositionConfig)
+        return config.padding == "include"
+
     def __init__(self, d_model: int, config: PositionConfig, max_len: int = 0):
         super().__init__(d_model, config, max_len)
         assert max_len > 0, "statistics per position need the longest input of training"

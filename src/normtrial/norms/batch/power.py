@@ -62,6 +62,7 @@ class PowerNormV(RunningNorm):
     """
 
     reduces: ClassVar[str] = "BL"
+    shift_invariant: ClassVar[bool] = False
     Config: ClassVar[type[NormConfig]] = PowerVConfig
     running_square: Tensor
 
