@@ -15,7 +15,6 @@ from normtrial.errors import ConfigError, not_one_of
 from normtrial.norms.catalogue import NORMS
 from normtrial.norms.properties import COLUMNS, Row, row
 
-
 NARROW = ("exa.", "pos.", "pad.", "causal", "eval", "tr=ev", "scale", "shift", "param.", "state")
 
 

@@ -19,6 +19,7 @@ from normtrial.probes.catalogue import build_probes
 from normtrial.probes.nonfinite import locate
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
+from normtrial.training.compiling import compiled
 from normtrial.training.loop import Loop, Setup
 from normtrial.training.mirror import WandbSink
 from normtrial.training.optim import build_optimizer
@@ -79,7 +80,7 @@ def build_setup(
 
     return Setup(
         model=model,
-        forward=torch.compile(ranks.wrap(model)) if config.compile else ranks.wrap(model),
+        forward=compiled(ranks.wrap(model)) if config.compile else ranks.wrap(model),
         data=data,
         optimizer=build_optimizer(config.optim, *model.parameter_groups()),
         train=config.train,

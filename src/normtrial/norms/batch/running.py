@@ -114,6 +114,8 @@ class RunningNorm(BatchStatistics, Norm):
 
     def enough(self, x_ND: Tensor) -> bool:
         """True where these tokens, over all processes, may give statistics; training on fewer is an error."""
+        if torch.compiler.is_compiling():
+            return True
         num = len(x_ND)
         if total := self.total():
             num = int(total(torch.tensor(num, device=x_ND.device)))
@@ -125,6 +127,8 @@ class RunningNorm(BatchStatistics, Norm):
         Raises:
             ValueError: training on too few counted tokens, whose variance says nothing.
         """
+        if torch.compiler.is_compiling():
+            return True  # a branch on a count would break the graph, so too few tokens go unnoticed there
         if self.training and not enough:
             raise ValueError(
                 f"norm={self.config.name} needs at least {self.min_valid_tokens} counted tokens in a batch"
@@ -148,7 +152,8 @@ class RunningNorm(BatchStatistics, Norm):
         for name, new in statistics.items():
             buffer = self.get_buffer(name)
             buffer.copy_(torch.where(finite, new.to(buffer.dtype), buffer))
-        self.get_buffer("num_batches_tracked").add_(finite)
+        # A new tensor: torch.compile would let a backward pass that needs the old count read one added in place.
+        self.num_batches_tracked = self.get_buffer("num_batches_tracked") + finite
 
 
 def _storable(new: Tensor, buffer: Tensor) -> Tensor:
