@@ -1,10 +1,14 @@
 """The table of norms by property, measured: `python scripts/properties.py [--markdown] [ln rms …]`.
 
+`--depth` measures placements at initialization instead, as `scripts/depth.py` does.
+
 ✓ has the property, – has not; ≠ stands where the class declares otherwise, and then the exit code is 1.
 """
 
 import argparse
+import runpy
 import sys
+from pathlib import Path
 
 from rich import box
 from rich.console import Console
@@ -40,7 +44,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", action="store_true", help="as a table for README")
     parser.add_argument("norms", nargs="*", metavar="norm", help="these only")
+    parser.add_argument("--depth", action="store_true", help="placements at initialization, by depth")
     given = parser.parse_args(arguments)
+    if given.depth:
+        sys.argv = sys.argv[:1]
+        runpy.run_path(str(Path(__file__).with_name("depth.py")), run_name="__main__")
+        return 0
     for name in given.norms:
         if name not in NORMS:
             raise not_one_of("norm", name, NORMS)

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,8 +36,14 @@ def test_readme_has_the_commands_that_this_checks() -> None:
 def test_a_training_command_runs(arguments: list[str], cache: Path, tmp_path: Path) -> None:
     given = answer(start_process(*shortened(arguments, cache, tmp_path)))
     assert given.code == 0, given.err
-    if "--cfg" not in arguments:
+    if not {"--cfg", "--show-wiring"} & set(arguments):
         assert list_runs(tmp_path)
+
+
+def test_the_table_of_properties_is_the_measured_one() -> None:
+    script = [sys.executable, str(ROOT / "scripts" / "properties.py"), "--markdown"]
+    measured = subprocess.run(script, capture_output=True, text=True, check=True).stdout.strip()
+    assert measured in README, "paste it from: python scripts/properties.py --markdown"
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if not command.startswith("python train.py")])
