@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
-from normtrial.config.help import help_text
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig
 from normtrial.network.model import ModelConfig
 from normtrial.norms.base import NormConfig
@@ -47,7 +46,7 @@ GROUPS = ("norm", "placement", "model", "data", "optim", "precision", "log", "pr
 
 
 def register() -> None:
-    """Tell Hydra every schema, and how to write `--help`."""
+    """Tell Hydra every schema."""
     store = ConfigStore.instance()
     store.store(group="schema", name="root", node=Config)
     for name, norm in NORMS.items():
@@ -65,7 +64,6 @@ def register() -> None:
         ("probe", "probe", ProbeConfig),
     ):
         store.store(group=f"schema/{group}", name=name, node=node)
-    OmegaConf.register_new_resolver("normtrial.help", help_text, replace=True)
 
 
 def _named(schema: type, name: str) -> DictConfig:
