@@ -70,6 +70,22 @@ def test_mixes_what_it_says(name: str, changes: dict[str, Any], training: bool) 
     assert notices_feature(norm) == ("D" in axes)
 
 
+@pytest.mark.parametrize("name", NORMS)
+def test_the_order_of_examples_in_a_batch_does_not_matter(name: str) -> None:
+    """B31: else a batch that is sorted by label would give the label away."""
+    norm, order = randomize(make(name, 5, SHAPE[1])).double().train(), torch.tensor([2, 0, 3, 1])
+    given, permuted = draw(1, shape=SHAPE), draw(1, shape=SHAPE)
+    assert given.mask_BL is not None
+    permuted.x_BLD, permuted.cond_BLD = given.x_BLD[order], given.cond_BLD[order]
+    permuted.mask_BL = given.mask_BL[order]
+    before = {key: buffer.clone() for key, buffer in norm.named_buffers()}
+    y_BLD = norm(given.x_BLD, given.mask_BL, given.cond_BLD)
+    norm.load_state_dict(before, strict=False)
+    other_BLD = norm(permuted.x_BLD, permuted.mask_BL, permuted.cond_BLD)
+    valid = permuted.mask_BL
+    assert torch.allclose(other_BLD[valid], y_BLD[order][valid], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize(("name", "changes"), variants(), ids=label)
 def test_training_and_evaluation_differ_where_it_says(name: str, changes: dict[str, Any]) -> None:
     config = options(name, **changes)

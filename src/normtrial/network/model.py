@@ -109,8 +109,8 @@ class Transformer(nn.Module):
         x_BLD = (self.embedding(tokens_BL) + self.positions(tokens_BL.shape[1])) * scale
         if self.embed_norm is not None:
             x_BLD = self.embed_norm(x_BLD, mask_BL, x_BLD)
-        x_BLD = F.dropout(x_BLD, self.dropout, self.training)
-        return self.head(self.trunk(x_BLD, mask_BL, cond_BLD=x_BLD), mask_BL)
+        dropped_BLD = F.dropout(x_BLD, self.dropout, self.training)
+        return self.head(self.trunk(dropped_BLD, mask_BL, cond_BLD=x_BLD), mask_BL)
 
     def trunk(self, x_BLD: Tensor, mask_BL: Tensor | None, cond_BLD: Tensor) -> Tensor:
         """From the embedded input to what the head sees: the blocks, and the final norm where there is one."""

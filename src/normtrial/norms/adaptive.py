@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from normtrial.errors import not_one_of, require
 from normtrial.norms.base import EpsConfig, Norm, NormConfig
 from normtrial.norms.layer import affine_layer_norm
-from normtrial.norms.moments import masked_mean, masked_moments, standardize, statistics_dtype
+from normtrial.norms.moments import arithmetic_dtype, masked_mean, masked_moments, standardize, statistics_dtype
 from normtrial.norms.rms import divided_by_rms
 from normtrial.norms.token import TokenNorm, refuse_a_single_feature, std_mean
 
@@ -82,7 +82,8 @@ class AdaptiveLayerNorm(Norm):
         cond_BLD = required(cond_BLD)
         if self.over_sequence:
             cond_BLD, _ = masked_mean(cond_BLD, mask_BL, "L")
-        gain, shift = self.modulation(cond_BLD).chunk(2, dim=-1)
+        # autocast's half precision would round 1 + gain to steps of 1/128
+        gain, shift = self.modulation(cond_BLD).to(statistics_dtype(y_BLD)).chunk(2, dim=-1)
         return (y_BLD * (1 + gain) + shift).to(x_BLD.dtype)
 
     def normalized(self, x_BLD: Tensor) -> Tensor:
@@ -109,7 +110,7 @@ class AdaptiveRMSNorm(AdaptiveLayerNorm):
 
     def normalized(self, x_BLD: Tensor) -> Tensor:
         """x̂, in the input's dtype."""
-        dtype = x_BLD.dtype if self.in_input_dtype else statistics_dtype(x_BLD)
+        dtype = arithmetic_dtype(x_BLD, self.in_input_dtype)
         with torch.autocast(x_BLD.device.type, enabled=False):
             return divided_by_rms(x_BLD.to(dtype), self.eps).to(x_BLD.dtype)
 
@@ -177,14 +178,15 @@ class ScalarAdaptiveLayerNorm(Norm):
         y_BLD = self.normalized(x_BLD)
         if self.modulation is None:
             return y_BLD
-        gain_BL1, shift_BL1 = self.modulation(required(cond_BLD)).chunk(2, dim=-1)
+        learned = self.modulation(required(cond_BLD)).to(statistics_dtype(y_BLD))
+        gain_BL1, shift_BL1 = learned.chunk(2, dim=-1)
         return (y_BLD * (gain_BL1 if self.faithful else 1 + gain_BL1) + shift_BL1).to(x_BLD.dtype)
 
     def normalized(self, x_BLD: Tensor) -> Tensor:
         """x̂, in the input's dtype."""
         if not self.faithful:
             return affine_layer_norm(x_BLD, None, None, self.eps, self.in_input_dtype)
-        x = x_BLD if self.in_input_dtype else x_BLD.to(statistics_dtype(x_BLD))
+        x = x_BLD.to(arithmetic_dtype(x_BLD, self.in_input_dtype))
         std, mean = std_mean(x, correction=1)
         return ((x - mean) / std).to(x_BLD.dtype)
 

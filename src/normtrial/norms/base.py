@@ -31,7 +31,7 @@ class EpsConfig(NormConfig):
     """A norm that divides by a statistic: eps keeps the divisor from zero."""
 
     eps: float  # added to the variance (or second moment) inside the root, in units of the input squared
-    stats_dtype: str  # fp32: statistics in float32 or better; input: in the precision of the input
+    stats_dtype: str  # fp32: statistics in float32 or better; input: in the input's precision, or autocast's
 
     def check(self) -> None:
         """0 < eps < 1, and a known precision."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from normtrial.norms.base import AffineConfig, Norm, NormConfig
-from normtrial.norms.moments import affine, masked_moments, standardize, statistics_dtype
+from normtrial.norms.moments import affine, arithmetic_dtype, masked_moments, standardize, statistics_dtype
 from normtrial.norms.token import TokenNorm, refuse_a_single_feature, std_mean
 
 
@@ -155,11 +155,11 @@ def affine_layer_norm(
     x_BLD: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, in_input_dtype: bool = False
 ) -> Tensor:
     """LayerNorm over the last axis, output in the input's dtype whatever autocast prefers."""
-    if in_input_dtype and x_BLD.dtype != statistics_dtype(x_BLD):
-        moments = masked_moments(x_BLD, None, "D")
-        y = standardize(x_BLD, moments.mean, moments.variance, eps)
-        return affine(y, *(None if p is None else p.to(y.dtype) for p in (weight, bias)))
+    dtype = arithmetic_dtype(x_BLD, in_input_dtype)
     with torch.autocast(x_BLD.device.type, enabled=False):
-        x = x_BLD.to(statistics_dtype(x_BLD))
-        weight, bias = (None if p is None else p.to(x.dtype) for p in (weight, bias))
-        return F.layer_norm(x, x.shape[-1:], weight, bias, eps).to(x_BLD.dtype)
+        x = x_BLD.to(dtype)
+        weight, bias = (None if p is None else p.to(dtype) for p in (weight, bias))
+        if dtype == statistics_dtype(x):
+            return F.layer_norm(x, x.shape[-1:], weight, bias, eps).to(x_BLD.dtype)
+        moments = masked_moments(x, None, "D")  # torch's kernel would sum in float32
+        return affine(standardize(x, moments.mean, moments.variance, eps), weight, bias).to(x_BLD.dtype)

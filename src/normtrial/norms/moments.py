@@ -26,6 +26,17 @@ def statistics_dtype(x: Tensor) -> torch.dtype:
     return torch.promote_types(x.dtype, torch.float32)
 
 
+def arithmetic_dtype(x: Tensor, in_input_dtype: bool) -> torch.dtype:
+    """In which precision a norm computes: that of statistics, or the input's.
+
+    Under autocast "the input's" is autocast's own, since the residual stream stays in float32 there.
+    """
+    if not in_input_dtype:
+        return statistics_dtype(x)
+    device = x.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
+
+
 def masked_mean(
     x_BLD: Tensor, mask_BL: Tensor | None, axes: str, total: Total | None = None
 ) -> tuple[Tensor, Tensor]:

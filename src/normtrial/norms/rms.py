@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from normtrial.errors import require
 from normtrial.norms.base import AffineConfig, EpsConfig, GainConfig, NormConfig, check_eps
+from normtrial.norms.moments import arithmetic_dtype
 from normtrial.norms.token import TokenNorm
 
 
@@ -177,8 +178,7 @@ class HalfRMSNorm(TokenNorm):
 
     def arithmetic(self, x_BLD: Tensor) -> torch.dtype:
         """See the class."""
-        device = x_BLD.device.type
-        return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x_BLD.dtype
+        return arithmetic_dtype(x_BLD, in_input_dtype=True)
 
     def normalized(self, x_BLD: Tensor) -> Tensor:
         """See the class."""

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from normtrial.errors import ConfigError, not_one_of
 from normtrial.norms.base import AffineConfig, Norm, NormConfig
-from normtrial.norms.moments import affine, masked_moments, standardize, statistics_dtype
+from normtrial.norms.moments import affine, arithmetic_dtype, masked_moments, standardize, statistics_dtype
 
 AFFINE_SHAPES = ("shared", "full")
 
@@ -86,10 +86,10 @@ class SentenceLayerNorm(Norm):
                 f"norm=ln_seq with norm.affine_shape=full has a gain for each of {self.max_len} positions, and "
                 f"the input has {x_BLD.shape[1]}. Set norm.affine_shape=shared, or give that length only."
             )
-        dtype = x_BLD.dtype if self.in_input_dtype else statistics_dtype(x_BLD)
+        dtype = arithmetic_dtype(x_BLD, self.in_input_dtype)
         with torch.autocast(x_BLD.device.type, enabled=False):
             x = x_BLD.to(dtype)
-            if self.in_input_dtype and dtype != statistics_dtype(x):
+            if dtype != statistics_dtype(x):
                 moments = masked_moments(x, None, self.reduces)
                 y = standardize(x, moments.mean, moments.variance, self.eps)
             else:
@@ -125,7 +125,7 @@ class MaskedSentenceLayerNorm(Norm):
 
     def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
         """Normalize over the valid positions; the condition is ignored."""
-        dtype = x_BLD.dtype if self.in_input_dtype else statistics_dtype(x_BLD)
+        dtype = arithmetic_dtype(x_BLD, self.in_input_dtype)
         valid = None if mask_BL is None else mask_BL.unsqueeze(-1)
         with torch.autocast(x_BLD.device.type, enabled=False):
             x = x_BLD.to(dtype)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from normtrial.errors import require
 from normtrial.norms.base import AffineConfig, Norm, NormConfig
-from normtrial.norms.moments import affine, statistics_dtype
+from normtrial.norms.moments import affine, arithmetic_dtype
 
 
 class TokenNorm(Norm):
@@ -37,7 +37,7 @@ class TokenNorm(Norm):
 
     def arithmetic(self, x_BLD: Tensor) -> torch.dtype:
         """The precision of every step."""
-        return x_BLD.dtype if self.config.stats_dtype == "input" else statistics_dtype(x_BLD)
+        return arithmetic_dtype(x_BLD, self.config.stats_dtype == "input")
 
     def normalized(self, x_BLD: Tensor) -> Tensor:
         """The formula, without gain and shift."""

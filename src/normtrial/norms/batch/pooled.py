@@ -57,7 +57,8 @@ class BatchNorm(RunningNorm):
             return self._by(x_ND, batch)
         mean, variance = (b.to(x_ND.dtype) for b in (self.running_mean, self.running_var))
         if x_ND.dtype == statistics_dtype(x_ND):
-            return self._kernel(x_ND, mean, variance, training=False)[0]
+            # torch's kernel computes α x + β, which loses the digits of a small spread around a large mean
+            return self._kernel(x_ND - mean, torch.zeros_like(mean), variance, training=False)[0]
         return self.learned(standardize(x_ND, mean, variance, self.eps))
 
     def _fused_is_exact(self, x_ND: Tensor) -> bool:

@@ -76,7 +76,7 @@ class RegularizedBatchNorm(BatchNorm):
         """In float32 or better, whatever the statistics are taken in."""
         kind = torch.promote_types(batch.mean.dtype, torch.float32)
         mean, num = batch.mean.to(kind), batch.num.to(kind)
-        variance = batch.variance.to(kind) * (num / (num - 1))
+        variance = batch.variance.to(kind) * (num / (num - 1).clamp(min=1))
         means = (self.running_mean.to(kind, copy=True) - mean).square().sum()
         variances = (self.running_var.to(kind, copy=True) - variance).abs().sum()
         return self.lambda_mean * means + self.lambda_var * variances

@@ -13,7 +13,7 @@ from torch import Tensor
 from normtrial.errors import not_one_of, require
 from normtrial.norms.base import AffineConfig, BatchStatistics, Norm, NormConfig
 from normtrial.norms.batch.ranks import several_ranks, sum_over_ranks
-from normtrial.norms.moments import Moments, Total, affine, statistics_dtype
+from normtrial.norms.moments import Moments, Total, affine, arithmetic_dtype
 
 EVAL_STATS = ("running", "batch")
 SYNC = ("none", "global")
@@ -91,22 +91,22 @@ class RunningNorm(BatchStatistics, Norm):
 
     def computed_in(self, x: Tensor) -> torch.dtype:
         """The precision of statistics and normalization."""
-        return x.dtype if self.in_input_dtype else statistics_dtype(x)
+        return arithmetic_dtype(x, self.in_input_dtype)
 
     def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
         """Normalize; see the class."""
         if self.counts_pads or not self.uses_batch:
             mask_BL = None  # every position takes part, or no statistics are taken
-        flat = x_BLD.reshape(-1, x_BLD.shape[-1])
+        flat, dtype = x_BLD.reshape(-1, x_BLD.shape[-1]), self.computed_in(x_BLD)
         with torch.autocast(x_BLD.device.type, enabled=False):
             if mask_BL is None:
-                return self._in_precision(flat, len(flat)).reshape(x_BLD.shape)
+                return self._in_precision(dtype, flat, len(flat)).reshape(x_BLD.shape)
             valid = mask_BL.reshape(-1).nonzero().squeeze(1)
-            y_ND = self._in_precision(flat.index_select(0, valid), len(flat))
+            y_ND = self._in_precision(dtype, flat.index_select(0, valid), len(flat))
             return torch.zeros_like(flat).index_copy(0, valid, y_ND).reshape(x_BLD.shape)
 
-    def _in_precision(self, x_ND: Tensor, num_positions: int) -> Tensor:
-        return self._normalize(x_ND.to(self.computed_in(x_ND)), num_positions).to(x_ND.dtype)
+    def _in_precision(self, dtype: torch.dtype, x_ND: Tensor, num_positions: int) -> Tensor:
+        return self._normalize(x_ND.to(dtype), num_positions).to(x_ND.dtype)
 
     def _normalize(self, x_ND: Tensor, num_positions: int) -> Tensor:
         """Normalize counted tokens, in the precision in which they come; `num_positions` includes pads."""
