@@ -1,11 +1,16 @@
 """normtrial's sweeper, where Hydra looks for plugins; the work is done in `normtrial.sweep`."""
 
+import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
+from hydra.errors import HydraException
+
+from normtrial.errors import ConfigError
 
 
 @dataclass
@@ -37,8 +42,17 @@ class NormtrialSweeper(BasicSweeper):
         from normtrial import sweep
 
         assert self.config is not None
-        returns = super().sweep(arguments)
-        sweep.conclude(Path(self.config.hydra.sweep.dir), Path(self.config.store), self.num_jobs)
+        folder, returns = Path(self.config.hydra.sweep.dir), None
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # workers end with us, as on Ctrl-C
+        try:
+            returns = super().sweep(arguments)
+        except (HydraException, ConfigError):
+            raise  # a mistake, found before any job began
+        except Exception as error:
+            print(f"normtrial: the launcher gave up: {type(error).__name__}: {error}", file=sys.stderr)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        sweep.conclude(folder, Path(self.config.store), self.num_jobs)
         return returns
 
 

@@ -4,7 +4,7 @@ results/runs/<run-id>/
     config.yaml      the resolved configuration
     meta.json        code hash, versions, host, threads, start, command
     metrics.jsonl    one flat row a logged step
-    events.jsonl     non-finite values, plateaus, spikes
+    events.jsonl     non-finite values and plateaus
     checkpoint/      the last states, to resume from
     nonfinite/       replay bundles
     curves.png       the figure
@@ -98,6 +98,7 @@ class JsonLines:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab")
         if truncate_to is not None:
+            assert self.offset() >= truncate_to, f"{path} is shorter than {truncate_to} bytes: nothing to cut"
             self._file.truncate(truncate_to)
 
     def append(self, row: dict[str, Any]) -> None:
@@ -107,7 +108,8 @@ class JsonLines:
         self._file.flush()
 
     def offset(self) -> int:
-        """Bytes written so far: what a checkpoint remembers, to cut the file back to on resume."""
+        """Bytes written so far, by now on the disk: what a checkpoint remembers, to cut the file back to."""
+        os.fsync(self._file.fileno())
         return os.fstat(self._file.fileno()).st_size
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ from normtrial.report.curves import draw_curves
 from normtrial.report.outcome import outcome_for
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.loop import Loop
-from normtrial.training.memory import keep_freed_memory
+from normtrial.training.memory import keep_freed_memory, reset_peak_memory
 from normtrial.training.ranks import Ranks, join, leave
 from normtrial.training.sinks import RecordSink, Sinks
 
@@ -76,6 +76,10 @@ def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> flo
     torch.set_num_threads(1 if job.parallel else max(1, cores))
     data = catalogue.load(config.data, Path(config.cache))
     folder = RunFolder(Path(config.store) / identity.run_id(config, data.fingerprint))
+    try:
+        folder.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"store: {folder.path} cannot be made: {error.strerror}.") from error
     note = {} if note is None else note
     note["run_id"] = folder.run_id
     hold = records.lock(folder.path / ".lock", wait=False) if ranks.is_first else nullcontext(True)
@@ -97,18 +101,28 @@ def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> flo
 
 def ended(folder: RunFolder, config: Config) -> dict[str, Any] | None:
     """The summary of a run that needs no training, after saying so; None where there is work to do."""
-    summary = folder.read_summary()
-    if summary is None or summary["status"] not in ENDED:
-        return None
-    if config.rerun:
+    try:
+        summary = folder.read_summary()
+    except ValueError as error:
+        print(f"{folder.path}/summary.json cannot be read ({error}); the run is taken up again.")
+        summary = None
+    has_ended = summary is not None and summary["status"] in ENDED
+    earlier = folder.read_meta().get("code_hash")
+    changed = earlier not in (None, identity.code_hash())
+    if config.rerun and (has_ended or changed):
         kept = folder.path.parent / ".superseded" / f"{folder.run_id}-{time.strftime('%Y%m%d-%H%M%S')}"
         shutil.copytree(folder.path, kept)
+        (folder.path / "summary.json").unlink(missing_ok=True)  # first: without it nobody takes the rest for whole
         for path in folder.path.iterdir():
             if path.name != ".lock":
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         print(f"rerun=true: the earlier record is kept in {kept}")
         return None
-    changed = folder.read_meta().get("code_hash") != identity.code_hash()
+    if not has_ended:
+        if changed:
+            print(f"run {folder.run_id} was begun by other code ({earlier}); rerun=true starts it anew.")
+        return None
+    assert summary is not None
     print(
         f"run {folder.run_id} ({summary['name']}) is {summary['status']} already: {folder.path}"
         + ("\nThe code has changed since; rerun=true trains it again." if changed else "")
@@ -123,8 +137,11 @@ def train(
 ) -> dict[str, Any]:
     """Train to the end, or to an interruption; the first rank writes the record."""
     checkpoints = Checkpoints(folder.path / "checkpoint", config.train.checkpoint_keep)
-    resumed = checkpoints.latest()
+    resumed = checkpoints.latest(usable=lambda content: holds(folder, content["offsets"]))
     meta = identity.meta(config, job, folder.run_id, device, ranks.num)
+    before = folder.read_meta() if resumed else {}
+    meta["earlier_code"] = sorted({*before.get("earlier_code", []), before.get("code_hash", meta["code_hash"])})
+    reset_peak_memory()
     record, sinks = None, Sinks([])
     if ranks.is_first:
         (folder.path / "summary.json").unlink(missing_ok=True)
@@ -140,6 +157,9 @@ def train(
     status, reason = "crashed", None
     try:
         status, reason = loop.run()
+    except KeyboardInterrupt:
+        status, reason = "interrupted", "stopped at once"
+        raise
     except BaseException as error:
         reason = f"{type(error).__name__}: {error}"
         raise
@@ -152,6 +172,12 @@ def train(
     if status in ENDED and ranks.is_first:
         checkpoints.clear()
     return summary
+
+
+def holds(folder: RunFolder, offsets: dict[str, int]) -> bool:
+    """Whether the run's files are at least as long as a checkpoint remembers them."""
+    sizes = {"metrics": folder.metrics_path, "events": folder.events_path}
+    return all(path.exists() and path.stat().st_size >= offsets[name] for name, path in sizes.items())
 
 
 def refuse_unsynced(config: Config, ranks: Ranks) -> None:

@@ -19,7 +19,7 @@ def conclude(sweep: Path, store: Path, num_jobs: int) -> None:
     jobs = read_jobs(sweep, num_jobs)
     identifiers = list(dict.fromkeys(job["run_id"] for job in jobs if "run_id" in job))
     folders = [RunFolder(store / identifier) for identifier in identifiers]
-    folders = [folder for folder in folders if folder.read_summary() is not None]
+    folders = [folder for folder in folders if is_whole(folder)]
     if folders:
         print_comparison(folders)
         print(f"figure: {draw_overlay(folders, sweep / 'overlay.png')}")
@@ -33,6 +33,15 @@ def conclude(sweep: Path, store: Path, num_jobs: int) -> None:
         sys.exit(
             f"normtrial: {len(failures)} of {num_jobs} jobs failed; tracebacks are in {sweep}/*/traceback.txt."
         )
+
+
+def is_whole(folder: RunFolder) -> bool:
+    """Whether a run can be compared; says so where its files are damaged."""
+    try:
+        return folder.read_summary() is not None and bool(folder.config_text())
+    except (OSError, ValueError) as error:
+        print(f"{folder.path} is left out: {error}", file=sys.stderr)
+        return False
 
 
 def read_jobs(sweep: Path, num_jobs: int) -> list[dict[str, Any]]:

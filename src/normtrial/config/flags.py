@@ -18,7 +18,8 @@ def take_flags(arguments: list[str]) -> list[str]:
     _given.update(argument for argument in arguments if argument in FLAGS)
     if _given and {"-m", "--multirun"} & set(arguments):
         raise ConfigError(f"{', '.join(sorted(_given))} is for one configuration; leave out -m.")
-    return [argument for argument in arguments if argument not in FLAGS]
+    rest = [argument for argument in arguments if argument not in FLAGS]
+    return sorted(rest, key=lambda argument: argument not in ("-m", "--multirun"))  # Hydra wants it first
 
 
 def was_given(flag: str) -> bool:

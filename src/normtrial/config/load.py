@@ -84,6 +84,7 @@ def _leaves(tree: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
 def _check_root(config: Config) -> None:
     if config.device not in DEVICES:
         raise not_one_of("device", config.device, DEVICES)
+    require(bool(config.store.strip() and config.cache.strip()), "store and cache are folders; one is empty.")
     require(0 <= config.seed < 2**31, f"seed={config.seed} must lie between 0 and 2^31 - 1.")
     require(
         config.optim.warmup_steps is None or config.optim.warmup_steps <= config.train.steps,

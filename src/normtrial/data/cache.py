@@ -4,16 +4,13 @@ A builder writes to a scratch folder that is renamed when complete: what exists 
 """
 
 import fcntl
-import logging
 import shutil
+import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from normtrial.errors import ConfigError
-
-log = logging.getLogger(__name__)
 
 
 def ensure(folder: Path, build: Callable[[Path], None]) -> Path:
@@ -39,8 +36,7 @@ def _build(folder: Path, build: Callable[[Path], None]) -> None:
     prefix = f"{folder.name}.building-"
     for stale in folder.parent.glob(f"{prefix}*"):  # we hold the lock, so its builder was killed
         shutil.rmtree(stale, ignore_errors=True)
-    started = time.perf_counter()
-    log.info("preparing %s, once", folder.name)
+    print(f"preparing {folder.name}, once …", file=sys.stderr, flush=True)
     scratch = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
     try:
         scratch.chmod(0o755)  # mkdtemp is for secrets; a cache may be shared
@@ -48,4 +44,3 @@ def _build(folder: Path, build: Callable[[Path], None]) -> None:
         scratch.replace(folder)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    log.info("prepared %s in %.1f s", folder.name, time.perf_counter() - started)

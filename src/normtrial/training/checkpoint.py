@@ -3,6 +3,7 @@
 import contextlib
 import os
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,17 @@ class Checkpoints:
         for old in self._files()[: -self.keep]:
             old.unlink()
 
-    def latest(self) -> dict[str, Any] | None:
-        """The newest state that can be read, or None; an unreadable file is passed over with a warning."""
+    def latest(self, usable: Callable[[dict[str, Any]], bool] = lambda content: True) -> dict[str, Any] | None:
+        """The newest state that can be read and is usable, or None; what is passed over is said in a warning."""
         for path in reversed(self._files()):
             try:
-                return torch.load(path, map_location="cpu", weights_only=True)
+                content = torch.load(path, map_location="cpu", weights_only=True)
             except Exception as error:
                 warnings.warn(f"{path} cannot be read ({error}); trying the one before.", stacklevel=2)
+                continue
+            if usable(content):
+                return content
+            warnings.warn(f"{path} does not fit the rest of its run folder; trying the one before.", stacklevel=2)
         return None
 
     def clear(self) -> None:

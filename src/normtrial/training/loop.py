@@ -118,6 +118,8 @@ class Loop:
                 return "interrupted", "asked to stop"
         self._evaluate("test", train.steps)
         self.progress.seconds = time.perf_counter() - started
+        if not math.isfinite(self.progress.metrics["val/loss_nats"]):
+            return "diverged", "nonfinite_evaluation"  # steps were skipped or taken, but the model is dead
         return "finished", None
 
     def save(self) -> None:

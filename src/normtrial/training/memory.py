@@ -3,6 +3,7 @@
 import ctypes
 import resource
 from contextlib import suppress
+from pathlib import Path
 
 import torch
 
@@ -21,8 +22,19 @@ def keep_freed_memory() -> None:
         library.mallopt(M_TRIM_THRESHOLD, (1 << 31) - 1)
 
 
+def reset_peak_memory() -> None:
+    """Forget the peak so far: a sweep's worker trains one run after the other."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")  # Linux: resets VmHWM
+
+
 def peak_memory_mib(device: str) -> float:
-    """Peak memory of this process so far in MiB: allocated on a GPU, resident otherwise."""
+    """Peak memory of this process since the last reset in MiB: allocated on a GPU, resident otherwise."""
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated() / 2**20
+    with suppress(OSError, ValueError):
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -17,7 +17,7 @@ NUM_PLAIN_LINES = 20  # training lines of one run in a log file: enough to see a
 # What an evaluation's line has room for in 80 columns; the final table has the rest.
 SHOWN = {"loss_nats": "loss", "accuracy": "accuracy", "bits_per_char": "bits/char"}
 STYLES = {"finished": "green", "diverged": "bold red", "crashed": "bold red", "interrupted": "yellow"}
-BAR_FORMAT = "{desc} |{bar}| {n_fmt}/{total_fmt} {remaining} left{postfix}"
+BAR_FORMAT = "{desc} {n_fmt}/{total_fmt} {remaining} left{postfix} |{bar}|"  # the bar gives way, not numbers
 
 
 class ProgressSink:
@@ -124,7 +124,7 @@ def final_table(summary: dict[str, Any], about: str = "") -> Group:
         evaluated = name == "train/loss_nats" or name.startswith(("val/", "test/"))
         if evaluated and not name.endswith("_se"):
             at = f"{number(best[name][0])} ({best[name][1]})" if name in best else ""
-            reference = trivial.get(name.rsplit("/", 1)[1])
+            reference = trivial.get(name.rsplit("/", 1)[1]) if name.startswith("val/") else None
             table.add_row(name, with_error(metrics, name), at, "" if reference is None else number(reference))
     status = Text(f"{summary['name']} ")
     status.append(summary["status"], STYLES.get(summary["status"], ""))
