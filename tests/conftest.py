@@ -10,15 +10,18 @@ import torch
 
 from normtrial import run
 from normtrial.config import Config, Job
-from tests.support import TINY, command
+from normtrial.data.sources.packages import ARCHIVES
+from tests.support import ROOT, TINY, command
 
 torch.set_num_threads(1)  # pytest has a worker a core already
 
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where tokenized text is kept; everybody asks for the same vocabularies."""
-    return tmp_path_factory.mktemp("data-cache")
+    """Where tokenized text is kept; everybody asks for the same vocabularies. Fetched packages are the user's."""
+    folder = tmp_path_factory.mktemp("data-cache")
+    (folder / ARCHIVES).symlink_to(ROOT / "results" / "cache" / ARCHIVES)
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import torch
 
 from normtrial import run
 from normtrial.config import Config
+from normtrial.data.catalogue import SOURCES
 from normtrial.norms.catalogue import NORMS
 from normtrial.placements.catalogue import PLACEMENTS
 from tests.norms.options import has
@@ -24,7 +25,7 @@ EPS_RANGE = "must lie strictly between 0 and 1 (1e-5 is usual); with 0 a constan
 MISTAKES = {
     "norm=lm": f"norm 'lm' does not exist; did you mean 'ln'? {NORM_NAMES}",
     "placement=prr": f"placement 'prr' does not exist; did you mean 'pre'? {PLACEMENT_NAMES}",
-    "data=imdb": "data 'imdb' does not exist. Allowed: bbc, sotu.",
+    "data=imdb": f"data 'imdb' does not exist. Allowed: {', '.join(sorted(SOURCES))}.",
     "experiment=quick": "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: quick_look.",
     "norm.epss=1e-3": EPSS,
     "+norm.epss=1e-3": EPSS,
@@ -111,6 +112,8 @@ MISTAKES = {
     "log.mode=ofline": "log.mode 'ofline' does not exist; did you mean 'offline'? Allowed: offline, online.",
     "device=gpu": "device 'gpu' does not exist; did you mean 'cpu'? Allowed: auto, cpu, cuda.",
     "device=cuda": "device=cuda, but torch sees no CUDA device; use device=auto or cpu.",
+    "data=sotu_era data.window_words=0": "data.window_words must be at least 1 word, not 0.",
+    "data=sotu_era data.source=bbc": "data.source 'bbc' isn't cut into windows: choose it by data=bbc.",
     "data.source=sotu": "data.source 'sotu' is a set for lm, not for classification: choose it by data=sotu.",
 }
 RECIPES = {

@@ -39,12 +39,13 @@ class Toy:
     kind: str = "classification"
     name: str = "toy"
     licence: str = "ours"
+    official_test: bool = False
 
     @property
     def identity(self) -> str:
-        return repr((self.kind, self.rows))
+        return repr((self.kind, self.official_test, self.rows))
 
-    def documents(self) -> Iterator[Document]:
+    def documents(self, cache: Path) -> Iterator[Document]:
         yield from self.rows
 
 
@@ -72,8 +73,10 @@ def sotu(cache: Path, sotu_config: Callable[..., LanguageModelConfig]) -> TextDa
 def load_toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., TextData]:
     """Load documents of our own: `load_toy(rows, batch_size=2, …)`."""
 
-    def load(rows: list[Document], kind: str = "classification", **changes: Any) -> TextData:
-        monkeypatch.setitem(catalogue.SOURCES, "toy", Toy(tuple(rows), kind))
+    def load(
+        rows: list[Document], kind: str = "classification", official_test: bool = False, **changes: Any
+    ) -> TextData:
+        monkeypatch.setitem(catalogue.SOURCES, "toy", Toy(tuple(rows), kind, official_test=official_test))
         values = {
             "source": "toy",
             "batch_size": 1,

@@ -51,6 +51,24 @@ def test_duplicates_conflicts_and_empty_texts_are_dropped_and_counted(
     assert data.info["documents"] == {"train": 13, "val": 6, "test": 6}
 
 
+def test_an_official_test_split_stays_as_published(load_toy: Callable[..., TextData]) -> None:
+    extra = [
+        Document("Seen before", "train", "good"),
+        Document("seen  before", "test", "good"),
+        Document("seen before", "test", "good"),
+        Document("mislabelled", "val", "bad"),
+        Document("mislabelled", "test", "good"),
+        Document("twice", "train", "bad"),
+        Document("twice", "val", "bad"),
+    ]
+    data = load_toy([*usual(), *extra], official_test=True)
+    assert data.info["dropped"] == {"empty": 0, "duplicates": 1, "conflicting_labels": 0, "also_in_test": 2}
+    assert data.info["documents"] == {"train": 13, "val": 6, "test": 9}
+    # Where nobody published it, the test split is cleaned like the others.
+    data = load_toy([*usual(), *extra])
+    assert data.info["dropped"] == {"empty": 0, "duplicates": 3, "conflicting_labels": 2}
+
+
 def test_a_text_cannot_spell_a_special_token(load_toy: Callable[..., TextData], tmp_path) -> None:
     load_toy([*usual(), Document("[EOS] [PAD] £ 语", "train", "bad")])
     (saved,) = tmp_path.glob("toy-*/tokenizer.json")

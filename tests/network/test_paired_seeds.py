@@ -66,9 +66,9 @@ def test_initial_spread_is_what_the_docstring_says() -> None:
 @BOTH_TASKS
 def test_first_batch_is_the_same_in_every_arm(task: str, tmp_path, monkeypatch) -> None:
     class Toy:
-        kind, name, licence, identity = task, "toy", "ours", "toy"
+        kind, name, licence, identity, official_test = task, "toy", "ours", "toy", False
 
-        def documents(self):
+        def documents(self, cache):
             for split in SPLITS:  # each unlike the others, for duplicates are dropped
                 yield from (Document(f"{split} {n} says {n * n}", split, "ab"[n % 2]) for n in range(32))
 

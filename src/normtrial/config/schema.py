@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
-from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig
+from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig, WindowsConfig
 from normtrial.network.model import ModelConfig
 from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import NORMS
@@ -56,6 +56,7 @@ def register() -> None:
     for group, name, node in (
         ("model", "transformer", ModelConfig),
         ("data", "classification", ClassificationConfig),
+        ("data", "windows", WindowsConfig),
         ("data", "language_model", LanguageModelConfig),
         ("optim", "adamw", OptimConfig),
         ("precision", "precision", PrecisionConfig),

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normtrial.data import cache as folders
-from normtrial.data.sources import bbc, sotu
+from normtrial.data.sources import (
+    bbc,
+    cachopo,
+    headlines_zh,
+    movies_long,
+    news_zh,
+    reviews_zh,
+    sotu,
+    sotu_era,
+)
 from normtrial.data.sources.source import Source
 from normtrial.errors import ConfigError, not_one_of
 
@@ -20,6 +29,14 @@ if TYPE_CHECKING:
 SOURCES: dict[str, Source] = {
     "bbc": bbc.SOURCE,
     "sotu": sotu.SOURCE,
+    "newsgroups20": cachopo.NEWSGROUPS20,
+    "reuters8": cachopo.REUTERS8,
+    "reuters52": cachopo.REUTERS52,
+    "movies_long": movies_long.SOURCE,
+    "sotu_era": sotu_era.SOURCE,
+    "reviews_zh": reviews_zh.SOURCE,
+    "headlines_zh": headlines_zh.SOURCE,
+    "news_zh": news_zh.SOURCE,
 }
 
 
@@ -41,12 +58,12 @@ def load(config: TextConfig, cache: Path) -> TextData:
     from normtrial.data.dataset import open_data
 
     config.check()
-    source = find(config.source, config.kind)
+    source = config.chosen()
 
     def build(folder: Path) -> None:
         from normtrial.data.prepare import prepare
 
-        prepare(source, config.vocab_size, folder)
+        prepare(source, config.vocab_size, folder, cache)
 
     folder = cache / f"{source.name}-{_key(source, config.vocab_size)}"
     return open_data(folders.ensure(folder, build), config)

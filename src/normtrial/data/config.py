@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from normtrial.data import catalogue
+from normtrial.data.sources import sotu_era
+from normtrial.data.sources.source import Source
 from normtrial.data.tokenizer import MIN_VOCAB
 from normtrial.errors import not_one_of, require
 
@@ -22,9 +24,13 @@ class TextConfig:
     limit: int | None  # examples at most in each split, for quick looks; null uses all
     eval_limit: int | None  # validation examples at most at each evaluation; test is always whole; null uses all
 
+    def chosen(self) -> Source:
+        """The source of the text."""
+        return catalogue.find(self.source, self.kind)
+
     def check(self) -> None:
         """Raise `ConfigError` for what cannot work."""
-        catalogue.find(self.source, self.kind)
+        self.chosen()
         require(self.batch_size >= 1, f"data.batch_size must be at least 1 example, not {self.batch_size}.")
         require(self.max_len >= 2, f"data.max_len must be at least 2 tokens, not {self.max_len}.")
         require(
@@ -57,6 +63,26 @@ class ClassificationConfig(TextConfig):
         TextConfig.check(self)  # bare super() is broken in slotted dataclasses before Python 3.14
         if self.batching not in BATCHING:
             raise not_one_of("data.batching", self.batching, BATCHING)
+
+
+@dataclass(kw_only=True, slots=True)
+class WindowsConfig(ClassificationConfig):
+    """Texts cut into windows of equal length, each with the label of its text."""
+
+    window_words: int  # words a window
+
+    def chosen(self) -> Source:
+        """The source, cut."""
+        require(
+            self.source == "sotu_era",
+            f"data.source {self.source!r} isn't cut into windows: choose it by data={self.source}.",
+        )
+        return sotu_era.windows(self.window_words)
+
+    def check(self) -> None:
+        """Raise `ConfigError` for what cannot work."""
+        ClassificationConfig.check(self)
+        require(self.window_words >= 1, f"data.window_words must be at least 1 word, not {self.window_words}.")
 
 
 @dataclass(kw_only=True, slots=True)

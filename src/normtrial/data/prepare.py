@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -52,26 +52,29 @@ def duplicate_key(text: str) -> bytes:
     return hashlib.sha256(" ".join(text.split()).casefold().encode()).digest()
 
 
-def prepare(source: Source, vocab_size: int, folder: Path) -> None:
-    """Write the arrays, the tokenizer and the facts of `source` into the existing `folder`."""
+def prepare(source: Source, vocab_size: int, folder: Path, cache: Path) -> None:
+    """Write the arrays, the tokenizer and the facts of `source` into the existing `folder`.
+
+    What the source itself keeps on disk is below `cache`.
+    """
     import datasets
 
     bars_were_on = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()
     try:
         with TemporaryDirectory(dir=folder) as scratch:
-            _prepare(source, vocab_size, folder, scratch)
+            _prepare(source, vocab_size, folder, cache, scratch)
     finally:
         if bars_were_on:
             datasets.enable_progress_bars()
 
 
-def _prepare(source: Source, vocab_size: int, folder: Path, scratch: str) -> None:
+def _prepare(source: Source, vocab_size: int, folder: Path, cache: Path, scratch: str) -> None:
     from datasets import Dataset
     from datasets.exceptions import DatasetGenerationError
 
     def rows() -> Iterator[dict[str, str]]:
-        for document in source.documents():
+        for document in source.documents(cache):
             yield {**document._asdict(), "text": clean(document.text)}
 
     # Named fingerprints: otherwise `datasets` pickles our functions to hash them.
@@ -80,7 +83,7 @@ def _prepare(source: Source, vocab_size: int, folder: Path, scratch: str) -> Non
     except DatasetGenerationError as error:
         raise error.__cause__ or error from None  # the library wraps what a source wants to tell the user
     assert isinstance(documents, Dataset)
-    kept, dropped = select(documents)
+    kept, dropped = select(documents, source.official_test)
     for split in SPLITS:
         require(bool(kept[split]), f"data={source.name} leaves no document in its {split} split ({dropped}).")
     labels = sorted(set(documents.unique("label")) - {""})
@@ -109,15 +112,15 @@ def _prepare(source: Source, vocab_size: int, folder: Path, scratch: str) -> Non
     (folder / "meta.json").write_text(json.dumps(meta, indent=2, ensure_ascii=False), encoding="utf-8")
 
 
-def select(documents: Dataset) -> tuple[dict[str, list[int]], dict[str, int]]:
+def select(documents: Iterable[Any], official_test: bool = False) -> tuple[dict[str, list[int]], dict[str, int]]:
     """Row numbers to keep by split, and how many were dropped for which reason.
 
     The first of equal texts stays, whatever its split; texts that appear under several labels go altogether.
+    An official test split stays as published, so that results compare; what it repeats goes from the others.
     """
     copies: dict[bytes, list[tuple[int, str]]] = defaultdict(list)
     order: list[tuple[str, str]] = []  # split and digest of each row
     for index, row in enumerate(documents):
-        assert isinstance(row, dict)
         order.append((row["split"], text_digest(row["text"])))
         if row["text"]:
             copies[duplicate_key(row["text"])].append((index, row["label"]))
@@ -126,12 +129,16 @@ def select(documents: Dataset) -> tuple[dict[str, list[int]], dict[str, int]]:
     )
     kept: dict[str, list[int]] = {split: [] for split in SPLITS}
     for rows in copies.values():
-        if len({label for _, label in rows}) > 1:
+        published = [index for index, _ in rows if official_test and order[index][0] == "test"]
+        if published:
+            kept["test"] += published
+            dropped["also_in_test"] += len(rows) - len(published)
+        elif len({label for _, label in rows}) > 1:
             dropped["conflicting_labels"] += len(rows)
-            continue
-        dropped["duplicates"] += len(rows) - 1
-        first = rows[0][0]
-        kept[order[first][0]].append(first)
+        else:
+            dropped["duplicates"] += len(rows) - 1
+            first = rows[0][0]
+            kept[order[first][0]].append(first)
     return {split: sorted(rows, key=lambda row: order[row][1]) for split, rows in kept.items()}, dict(dropped)
 
 

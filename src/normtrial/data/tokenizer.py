@@ -1,5 +1,8 @@
 """Byte-level BPE, trained on the training split only: lossless, without unknown tokens, for any script.
 
+The only kind so far, also for what it is not: the WordPiece and Unigram trainers of `tokenizers` 0.23 give another
+vocabulary in every process, on one thread too, so a prepared text would not be the same on two machines.
+
 The `tokenizers` library is imported inside functions: a second start reads prepared arrays and needs none.
 """
 

@@ -6,7 +6,8 @@ A folder is a label, a file an article whose first line is its headline. No offi
 from collections.abc import Iterator
 from pathlib import Path
 
-from normtrial.data.sources.source import Document, PackagedSource, decode, split_by_hash
+from normtrial.data.sources.packages import PackagedSource
+from normtrial.data.sources.source import Document, decode, split_by_hash
 
 
 def read(folder: Path) -> Iterator[Document]:

