@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support import ROOT
 
 from normtrial.data import fetch as fetching
 from normtrial.data.catalogue import SOURCES
@@ -19,6 +18,7 @@ from normtrial.data.sources import bbc
 from normtrial.data.sources.packages import ARCHIVES, ArchivedSource, digest
 from normtrial.data.sources.source import Document
 from normtrial.errors import ConfigError
+from tests.support import ROOT
 
 Pip = Callable[..., list[list[str]]]
 TEXT = "label\tünïcode\n".encode()

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.norms.options import CONF, settings
-from tests.support import ROOT
 
 from normtrial.data import catalogue
 from normtrial.data.dataset import TextData
@@ -20,6 +18,8 @@ from normtrial.data.prepare import clean, duplicate_key, select
 from normtrial.data.sources import news_zh, sotu_era
 from normtrial.data.sources.packages import Packaged
 from normtrial.data.sources.source import SPLITS
+from tests.norms.options import CONF, settings
+from tests.support import ROOT
 
 CACHE = ROOT / "results" / "cache"
 Rows = list[dict[str, Any]]
