@@ -24,6 +24,8 @@ def test_five_steps(
         assert task == "lm", "only a causal language model refuses a norm"
         pytest.skip(f"{norm} is refused for {task}; tested below")
     choices = [f"norm={norm}", f"placement={placement}", *TASKS[task]]
+    # As wide as the smallest preset: of 16 features `prms` looks at one, and behind two more norms that diverges.
+    choices.append("model.d_model=64")
     config = trial(*choices, "train.steps=5", "train.eval_every=5", "data.limit=8", "model.num_layers=2")
     assert train(config) is not None
 
