@@ -31,32 +31,28 @@ from normtrial.training.sinks import RecordSink, Sink, Sinks, WandbLogConfig, le
 
 def build_model(config: Config, data: TextData) -> Transformer:
     """The configured Transformer, with the seed's initial weights."""
-    return Transformer(
-        config.model,
-        config.norm,
-        config.placement,
-        vocab_size=data.task.vocab_size,
-        num_outputs=data.task.num_outputs,
-        max_len=config.data.max_len,
-        causal=data.task.kind == "lm",
-        seed=config.seed,
-    )
+    return transformer(config, data.task.vocab_size, data.task.num_outputs)
 
 
 def wiring_of(config: Config) -> str:
     """The configured model in words. Reads no data: vocabulary and classes, which it leaves out, are made up."""
-    model = Transformer(
+    size = f"{config.model.num_layers} layers, width {config.model.d_model}"
+    title = f"placement={config.placement.name} norm={config.norm.name}, {size}"
+    return describe_wiring(transformer(config, vocab_size=2, num_outputs=2), title)
+
+
+def transformer(config: Config, vocab_size: int, num_outputs: int) -> Transformer:
+    """The configured Transformer for a vocabulary and a number of classes (or, of a language model, of tokens)."""
+    return Transformer(
         config.model,
         config.norm,
         config.placement,
-        vocab_size=2,
-        num_outputs=2,
+        vocab_size=vocab_size,
+        num_outputs=num_outputs,
         max_len=config.data.max_len,
         causal=config.data.kind == "lm",
         seed=config.seed,
     )
-    size = f"{config.model.num_layers} layers, width {config.model.d_model}"
-    return describe_wiring(model, f"placement={config.placement.name} norm={config.norm.name}, {size}")
 
 
 def build_setup(

@@ -140,7 +140,8 @@ def train(
     resumed = checkpoints.latest(usable=lambda content: holds(folder, content["offsets"]))
     meta = identity.meta(config, job, folder.run_id, device, ranks.num)
     before = folder.read_meta() if resumed else {}
-    meta["earlier_code"] = sorted({*before.get("earlier_code", []), before.get("code_hash", meta["code_hash"])})
+    known = {*before.get("earlier_code", []), before.get("code_hash")}
+    meta["earlier_code"] = sorted(known - {None, meta["code_hash"]})
     reset_peak_memory()
     record, sinks = None, Sinks([])
     if ranks.is_first:

@@ -129,3 +129,20 @@ def test_a_signal_during_the_last_step_finishes_the_run(
     summary = folder.read_summary()
     assert summary is not None
     assert summary["status"] == "finished"
+
+
+def test_the_record_names_every_code_that_trained_it(
+    trial: Callable[..., Config], train: Train, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = trial("norm=ln")
+    with monkeypatch.context() as patch:
+        patch.setattr(run.identity, "code_hash", lambda: "other code")
+        patch.setattr(run, "listen_for_stop", lambda: lambda: True)
+        with pytest.raises(KeyboardInterrupt):
+            train(config)
+    (folder,) = list_runs(config.store)
+    assert folder.read_meta()["earlier_code"] == []
+    train(config)
+    assert "was begun by other code (other code)" in capsys.readouterr().out
+    assert folder.read_meta()["earlier_code"] == ["other code"]
+    assert folder.read_meta()["code_hash"] == run.identity.code_hash()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from normtrial.data.batch import Batch, Task
-from normtrial.training.metrics import Predictions, score
+from normtrial.training.metrics import Predictions
 
 Context = Callable[[], AbstractContextManager]
 
@@ -62,8 +62,3 @@ def predict(
     if task.kind != "classification":
         return Predictions(loss, tokens_per_char=tokens_per_char)
     return Predictions(loss, np.concatenate(predicted), np.concatenate(labels))
-
-
-def evaluate(predictions: Predictions, task: Task, prefix: str) -> dict[str, float]:
-    """The task's metrics under their names for the split `prefix`."""
-    return score(predictions, task.kind, prefix)

@@ -20,8 +20,9 @@ from normtrial.data.dataset import TextData
 from normtrial.errors import not_one_of, require
 from normtrial.probes.base import Probe
 from normtrial.training.checkpoint import Checkpoints
-from normtrial.training.evaluate import Context, evaluate, mean_loss, predict
+from normtrial.training.evaluate import Context, mean_loss, predict
 from normtrial.training.memory import peak_memory_mib
+from normtrial.training.metrics import score
 from normtrial.training.optim import OptimConfig, learning_rate
 from normtrial.training.ranks import Ranks
 from normtrial.training.sinks import RecordSink, Sinks
@@ -216,7 +217,7 @@ class Loop:
                     computing=self.s.computing,
                     tokens_per_char=task.tokens_per_char.get(split, math.nan),
                 )
-            row |= evaluate(predictions, task, split + suffix)
+            row |= score(predictions, task.kind, split + suffix)
         self.progress.note(row)
         self.s.sinks.row(row)
         loss, trivial = row[f"{split}/loss_nats"], task.trivial_loss_nats
