@@ -20,12 +20,13 @@ from normtrial.probes.nonfinite import locate
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.compiling import compiled
-from normtrial.training.loop import Loop, Setup
+from normtrial.training.loop import Loop
 from normtrial.training.mirror import WandbSink
 from normtrial.training.optim import build_optimizer
 from normtrial.training.precision import computing_in
 from normtrial.training.progress import ProgressSink
 from normtrial.training.ranks import Ranks
+from normtrial.training.setup import Setup
 from normtrial.training.sinks import RecordSink, Sink, Sinks, WandbLogConfig, leaves
 
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from normtrial.data import catalogue
+from normtrial.data.arrays import read
 from normtrial.data.batch import Batch
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig
 from normtrial.data.dataset import TextData
-from normtrial.data.prepare import read
 from normtrial.data.tokenizer import EOS, PAD
 
 

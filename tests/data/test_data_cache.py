@@ -88,7 +88,7 @@ def test_what_is_prepared_depends_on_vocabulary_but_not_on_batches(
 
 
 def test_a_damaged_cache_says_so(load_toy: Callable[..., TextData], tmp_path: Path) -> None:
-    from normtrial.data.prepare import read
+    from normtrial.data.arrays import read
 
     folder = tmp_path / "broken"
     folder.mkdir()

@@ -14,7 +14,7 @@ import pytest
 from normtrial.data import catalogue
 from normtrial.data.dataset import TextData
 from normtrial.data.fetch import is_ready
-from normtrial.data.prepare import clean, duplicate_key, select
+from normtrial.data.select import clean, duplicate_key, select
 from normtrial.data.sources import news_zh, sotu_era
 from normtrial.data.sources.packages import Packaged
 from normtrial.data.sources.source import SPLITS

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from tokenizers import Tokenizer
 
 from normtrial.data import tokenizer as bpe
+from normtrial.data.arrays import read
 from normtrial.data.dataset import TextData
-from normtrial.data.prepare import read
 from normtrial.data.sources.source import Document
 
 SENTENCE = "the norm of a layer stands before or after the block and nobody knows which is better"

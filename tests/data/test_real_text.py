@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from normtrial.data.arrays import read
 from normtrial.data.config import ClassificationConfig
 from normtrial.data.dataset import TextData
-from normtrial.data.prepare import duplicate_key, read
+from normtrial.data.select import duplicate_key
 from normtrial.data.sources.source import SPLITS, decode, split_by_hash
 from normtrial.data.statistics import describe
 

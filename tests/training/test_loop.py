@@ -9,7 +9,7 @@ import torch
 
 from normtrial.errors import ConfigError
 from normtrial.records import RunFolder
-from normtrial.training.loop import TrainConfig
+from normtrial.training.setup import TrainConfig
 from tests.training.toy import Bag, RandomText, make_loop, run
 
 

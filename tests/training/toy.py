@@ -15,9 +15,10 @@ from normtrial.data.batch import Batch, Task
 from normtrial.data.dataset import TextData
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
-from normtrial.training.loop import Loop, Setup, TrainConfig
+from normtrial.training.loop import Loop
 from normtrial.training.optim import OptimConfig, build_optimizer
 from normtrial.training.ranks import Ranks
+from normtrial.training.setup import Setup, TrainConfig
 from normtrial.training.sinks import RecordSink, Sinks
 
 TASK = Task("classification", 3, 20, ("a", "b", "c"), 1.0986, 0.4, {})

@@ -15,9 +15,9 @@ from normtrial.norms.catalogue import NORMS
 from normtrial.placements.base import PlacementConfig
 from normtrial.placements.catalogue import PLACEMENTS
 from normtrial.probes.catalogue import ProbeConfig
-from normtrial.training.loop import TrainConfig
 from normtrial.training.optim import OptimConfig
 from normtrial.training.precision import PrecisionConfig
+from normtrial.training.setup import TrainConfig
 from normtrial.training.sinks import FileLogConfig, LogConfig, WandbLogConfig
 
 

