@@ -24,7 +24,7 @@ def learnable(documents: Iterable[Document], column: str) -> Iterator[Document]:
             waiting[document.label].append(document)
     for left in waiting.values():
         yield from (document._replace(dropped="label_not_in_train") for document in left)
-    if seen.total() < MIN_DOCUMENTS * len(seen):
+    if len(seen) > 2 and seen.total() < MIN_DOCUMENTS * len(seen):
         examples = ", ".join(repr(label[:20]) for label in list(seen)[:3])
         raise ConfigError(
             f"data.label={column!r} has {len(seen):,} different values in {seen.total():,} training documents "

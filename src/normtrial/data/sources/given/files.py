@@ -74,33 +74,30 @@ class FilesSource(GivenSource):
 
 
 def assign(path: str, given: dict[str, str]) -> Roles:
-    """The files of each split: as `given` (patterns below the path, by split), else as their names say."""
+    """The files of each split: as `given` (patterns below the folder, by split), else as their names say."""
     files = find(path, "data.path")
-    folder = Path(path).expanduser() if Path(path).expanduser().is_dir() else Path(glob.escape("."))
+    if len(files) == 1 and not given:
+        return {"train": files}
+    place = Path(path).expanduser()
+    folder = place if place.is_dir() else Path()
     roles = {role: find(str(folder / Path(pattern).expanduser()), f"data.{role}") for role, pattern in given.items()}
     taken = {file for some in roles.values() for file in some}
-    root = Path(os.path.commonpath([file.parent for file in files]))
+    root = os.path.commonpath([file.parent for file in files])
     nameless = []
     for file in files:
-        parts = file.relative_to(root).parts
-        role = next(filter(None, map(role_of, parts)), None)
-        if file in taken or role in given:
-            continue
-        if role is None:
+        role = next(filter(None, map(role_of, file.relative_to(root).parts)), None)
+        if role is None and file not in taken:
             nameless.append(file)
-        else:
+        elif role is not None and role not in given and file not in taken:
             roles.setdefault(role, []).append(file)
-    if "train" not in roles and len(files) == 1:
-        roles = {"train": files}
-    elif "train" not in roles and nameless:
+    if "train" not in roles:
         roles["train"], nameless = nameless, []
-    require("train" in roles, f"data.path={path!r} holds no training text, only {_named(roles)}; name it: data.train=…")
-    named_by_files = roles.keys() - given.keys()
-    if nameless and "train" in named_by_files:
-        raise ConfigError(
-            f"data.path={path!r}: {nameless[0].name} and {len(nameless) - 1} more name no split, but others do "
-            f"({_named(roles)}). Choose by a pattern (data.path='folder/t*.csv'), or name them: data.train=…"
-        )
+    require(bool(roles["train"]), f"data.path={path!r} has no file for training; set data.train.")
+    require(
+        "train" in given or not nameless,
+        f"data.path={path!r}: some files name their split (as {roles['train'][0].name}), others none "
+        f"({', '.join(file.name for file in nameless[:3])}). Say data.train, or choose by a pattern.",
+    )
     _check_one_format([file for some in roles.values() for file in some])
     return {role: roles[role] for role in SPLITS if role in roles}
 
@@ -140,10 +137,6 @@ def _is_text(below: Path, path: Path) -> bool:
 def _others(folder: Path) -> str:
     names = sorted(path.name for path in folder.iterdir())
     return f", only {', '.join(names[:3])}{', …' if len(names) > 3 else ''}" if names else "; it is empty"
-
-
-def _named(roles: Roles) -> str:
-    return ", ".join(f"{role}: {paths[0].name}" for role, paths in roles.items())
 
 
 def _check_one_format(files: list[Path]) -> None:

@@ -7,10 +7,12 @@ since the library's reader names no line, and infers one type for a column that 
 from __future__ import annotations
 
 import csv
+import gc
 import glob
 import json
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,19 @@ from normtrial.errors import ConfigError, require
 Row = dict[str, Any]
 
 
-def rows(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
+def rows(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
     """The rows of a file; `sample_by` (document, paragraph or line) is the unit of plain text."""
-    yield from READERS[path.suffix.lower()](path, encoding, sample_by)
+    found = READERS[path.suffix.lower()](path, encoding, sample_by)
+    try:
+        yield from found
+    except GeneratorExit:
+        with warnings.catch_warnings():  # of rows left unread, pandas leaves the file to the collector
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
+        raise
 
 
-def _stream(builder: str, path: Path, **options: Any) -> Iterator[Row]:
+def _stream(builder: str, path: Path, **options: Any) -> Generator[Row]:
     """Without a copy in the library's cache: the prepared arrays are our copy."""
     name = glob.escape(str(path.resolve()))
     with explained(str(path)):  # opening reads the first rows, or none: the rest complains while it is read
@@ -38,7 +47,7 @@ def _marked(encoding: str) -> str:
     return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
 
-def _table(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
+def _table(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
     from datasets import Features, Value
 
     check_encoding(path, encoding)
@@ -60,7 +69,10 @@ def header(path: Path, encoding: str, separator: str) -> list[str]:
     csv.field_size_limit(sys.maxsize)  # a document may be longer than the 128 KiB it allows
     with path.open(encoding=encoding, newline="") as file:
         lines = csv.reader(file, delimiter=separator)
-        columns, first = next(lines, []), next(lines, [])
+        try:
+            columns, first = next(lines, []), next(lines, [])
+        except csv.Error as error:
+            raise ConfigError(f"{path} is no table: {error}.") from error
     require(bool(columns), f"{path} is empty: its first line should name the columns.")
     twice = sorted({column for column in columns if columns.count(column) > 1})
     require(not twice, f"{path} has several columns of one name: {', '.join(map(repr, twice))}.")
@@ -72,7 +84,7 @@ def header(path: Path, encoding: str, separator: str) -> list[str]:
     return columns
 
 
-def _lines(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
+def _lines(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
     check_encoding(path, encoding)
     for number, line in enumerate(_stream("text", path, encoding=_marked(encoding)), 1):
         if line["text"].strip():
@@ -82,25 +94,25 @@ def _lines(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
 def _object(path: Path, number: int, line: str) -> Row:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(
-            f"{path}, line {number} is not JSON ({error.msg}, column {error.colno}): {line[:60]!r}. "
-            "Each line holds one object, as in {\"text\": \"…\", \"label\": \"…\"}."
+            f"{path}, line {number} is not JSON from column {getattr(error, 'colno', 1)} on: {line[:60]!r}. "
+            'Each line holds one object, as in {"text": "…", "label": "…"}.'
         ) from error
     require(isinstance(row, dict), f"{path}, line {number} is not an object with named columns: {line[:60]!r}.")
     return row
 
 
-def _parquet(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
+def _parquet(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
     yield from _stream("parquet", path)
 
 
-def _text(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
+def _text(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
     check_encoding(path, encoding)
     yield from _stream("text", path, encoding=_marked(encoding), sample_by=sample_by)
 
 
-READERS: dict[str, Callable[[Path, str, str], Iterator[Row]]] = {
+READERS: dict[str, Callable[[Path, str, str], Generator[Row]]] = {
     ".csv": _table,
     ".tsv": _table,
     ".jsonl": _lines,

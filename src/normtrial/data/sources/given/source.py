@@ -84,43 +84,42 @@ class GivenSource(ABC):
 
     def _is_labelled(self, parts: list[Part]) -> bool:
         """Whether the first row has a label: withheld are all or none."""
-        for part in parts:
-            for row in part.rows():
-                return bool(part.label or label_in(row.get(self._columns.label), "", part.names))
-        return True
+        part, column = parts[0], self._columns.label or ""
+        rows = [] if part.label else list(islice(part.rows(), 1))
+        return all(label_in(row.get(column), column, part.names) for row in rows)
 
     def _documents(self) -> Iterator[Document]:
         missing = {"val", "test"} - self._parts.keys()
         for role in (*SPLITS, UNLABELLED):
-            cells = chain.from_iterable(map(self._cells, self._parts.get(role, [])))
-            for text, label, reason in islice(cells, self._columns.max_documents):
+            for text, label, reason in self._cells(self._parts.get(role, [])):
                 split = {"train": cut(text, missing), UNLABELLED: "test"}.get(role, role)
-                if not reason and self._columns.label is not None and not label:
-                    reason = "without_label"
                 yield Document(text, split, label, reason)
 
-    def _cells(self, part: Part) -> Iterator[Cell]:
-        """Text, label and reason to be dropped of each document of a part."""
-        rows = part.rows()
-        first = next(rows, None)
-        if first is None:
-            return
-        self._check_columns(part, first)
-        rows = chain([first], rows)
-        if self._columns.label is None:
-            yield from self._unlabelled_cells(rows)
-            return
-        for row in rows:
-            text, reason = text_in(row.get(self._columns.text))
-            label = part.label or label_in(row.get(self._columns.label), self._columns.label, part.names)
-            yield text, label, reason
+    def _cells(self, parts: list[Part]) -> Iterator[Cell]:
+        """Text, label and reason to be dropped of each document of a split."""
+        found = chain.from_iterable(map(self._plain if self._columns.label is None else self._labelled, parts))
+        yield from islice(found, self._columns.max_documents)
 
-    def _unlabelled_cells(self, rows: Iterable[Row]) -> Iterator[Cell]:
-        cells = (text_in(row.get(self._columns.text)) for row in rows)
+    def _labelled(self, part: Part) -> Iterator[Cell]:
+        column = self._columns.label or ""
+        for row in self._checked(part):
+            text, reason = text_in(row.get(self._columns.text))
+            label = part.label or label_in(row.get(column), column, part.names)
+            yield text, label, reason or ("" if label else "without_label")
+
+    def _plain(self, part: Part) -> Iterator[Cell]:
+        cells = (text_in(row.get(self._columns.text)) for row in self._checked(part))
         if self._columns.document_start is not None:
             cells = joined(cells, re.compile(self._columns.document_start))
         for text, reason in cells:
             yield text, "", reason
+
+    def _checked(self, part: Part) -> Iterator[Row]:
+        """The rows, after a look whether they have the columns."""
+        for number, row in enumerate(part.rows()):
+            if number == 0:
+                self._check_columns(part, row)
+            yield row
 
     def _check_columns(self, part: Part, row: Row) -> None:
         """Raise `ConfigError` with the closest match where a column isn't there."""
