@@ -50,7 +50,9 @@ def numbered(prefix: str, count: int = 60) -> Rows:
 
 def config(path: Path | str, option: str = "files", **values: Any) -> Any:
     """What `data=<option> data.path=<path> …` configures."""
-    return settings(f"data={option}", values={"data.path": str(path)} | {f"data.{k}": v for k, v in values.items()}).data
+    return settings(
+        f"data={option}", values={"data.path": str(path)} | {f"data.{k}": v for k, v in values.items()}
+    ).data
 
 
 def documents(path: Path | str, option: str = "files", **values: Any) -> list[Document]:

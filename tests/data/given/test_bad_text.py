@@ -17,10 +17,16 @@ from tests.data.given.conftest import Rows, config, documents, numbered, write
 
 GBK = "text,label\n很好的酒店,好\n房间太小,差\n服务好,好\n再也不来,差\n".encode("gbk")
 REFUSED: dict[str, tuple[bytes, str]] = {
-    "gbk.csv": (GBK, r"gbk.csv is not UTF-8: byte 0xba in line 2. Perhaps it is gb18030: say data.encoding=gb18030"),
+    "gbk.csv": (
+        GBK,
+        r"gbk.csv is not UTF-8: byte 0xba in line 2. Perhaps it is gb18030: say data.encoding=gb18030",
+    ),
     "latin.csv": (b"text,label\nok,1\ncaf\xe9 noir,0\n", r"latin.csv is not UTF-8: byte 0xe9 in line 3. .*cp1252"),
     "wide.csv": ("text,label\na,1\n".encode("utf-16"), r"is not UTF-8: byte 0x.. in line 1. Perhaps it is utf-16"),
-    "cut.jsonl": (b'{"text": "a", "label": 1}\n{"text": "b\n', r"cut.jsonl, line 2 is not JSON from column 10 on: .*'"),
+    "cut.jsonl": (
+        b'{"text": "a", "label": 1}\n{"text": "b\n',
+        r"cut.jsonl, line 2 is not JSON from column 10 on: .*'",
+    ),
     "deep.jsonl": (b"[" * 100_000, r"deep.jsonl, line 1 is not JSON"),
     "list.json": (b'[{"text": "a"}]', r"list.json, line 1 is not an object with named columns"),
     "empty.csv": (b"", r"empty.csv is empty: its first line should name the columns"),
@@ -28,11 +34,17 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "long.csv": (b"text,label\na,b,1\nc,d,0\n", r"the first row has 3 fields, but the header names 2 columns"),
     "later.csv": (b"text,label\na,1\nc,d,0\n", r"later.csv cannot be read: .*Expected 2 fields in line 3, saw 3"),
     "quote.csv": (b'text,label\na,1\n"b,0\n', r"quote.csv cannot be read: .*EOF inside string"),
-    "other.csv": (b"txt,label\na,1\n", r"data.text 'text' does not exist as a column of .*other.csv; did you mean 'txt'"),
+    "other.csv": (
+        b"txt,label\na,1\n",
+        r"data.text 'text' does not exist as a column of .*other.csv; did you mean 'txt'",
+    ),
     "semicolon.csv": (b"text;label\na;1\n", r"data.text 'text' does not exist .*Allowed: text;label"),
     "nolabel.csv": (b"text,labels\na,1\n", r"data.label 'label' does not exist .*did you mean 'labels'"),
     "nolabel.jsonl": (b'{"text": "a"}\n', r"data.label 'label' does not exist as a column of .*nolabel.jsonl"),
-    "several.jsonl": (b'{"text": "a", "label": [1, 2]}\n', r"data.label='label' holds several values for one document"),
+    "several.jsonl": (
+        b'{"text": "a", "label": [1, 2]}\n',
+        r"data.label='label' holds several values for one document",
+    ),
     "torn.parquet": (b"PAR1 torn", r"torn.parquet cannot be read"),
     "mine.docx": (b"PK", r"mine.docx is none of .csv, .*; its suffix says what a file is"),
 }
@@ -63,8 +75,16 @@ def test_a_parquet_file_with_a_doubled_column(tmp_path: Path) -> None:
         (["a.csv", "b.txt", "c.txt"], {}, r"files of several kinds \(2 .txt, 1 .csv\)\. Choose by a pattern"),
         (["train.csv", "more.csv"], {}, r"some files name their split \(as train.csv\), others none \(more.csv\)"),
         (["val.csv", "test.csv"], {}, r"has no file for training; set data.train"),
-        (["a.csv", "b.csv"], {"train": "c.csv"}, r"data.train='.*c.csv': no such file or folder; did you mean '.*.csv'"),
-        (["a.txt", "b.txt"], {}, r"the label of a plain text is the name of its folder, and all are in one \(set\)"),
+        (
+            ["a.csv", "b.csv"],
+            {"train": "c.csv"},
+            r"data.train='.*c.csv': no such file or folder; did you mean '.*.csv'",
+        ),
+        (
+            ["a.txt", "b.txt"],
+            {},
+            r"the label of a plain text is the name of its folder, and all are in one \(set\)",
+        ),
     ],
 )
 def test_a_folder_is_refused_in_a_sentence(
@@ -103,7 +123,8 @@ ODD: Rows = [
 def test_cells_that_are_no_text_or_label_are_left_out_and_counted(
     tmp_path: Path, prepared: Callable[..., TextData]
 ) -> None:
-    rows = numbered("usual") + [{**row, "label": {1: "yes"}.get(row.get("label"), row.get("label"))} for row in ODD]  # type: ignore[arg-type]
+    odd = [row | {"label": "yes"} if row.get("label") == 1 else row for row in ODD]
+    rows = numbered("usual") + odd
     data = prepared(write(tmp_path / "mine.jsonl", rows))
     assert {reason: count for reason, count in data.info["dropped"].items() if count} == {
         "empty": 4,
@@ -148,7 +169,9 @@ def is_test_or_val(text: str) -> bool:
 @pytest.mark.parametrize("value", [lambda n: f"id-{n}", lambda n: n / 7], ids=["identifier", "measured"])
 def test_a_column_that_holds_no_classes(value: Callable[[int], Any], tmp_path: Path) -> None:
     rows = [{"text": f"text {n}", "label": value(n)} for n in range(100)]
-    with pytest.raises(ConfigError, match=r"data.label='label' has \d+ different values in .*these are no classes"):
+    with pytest.raises(
+        ConfigError, match=r"data.label='label' has \d+ different values in .*these are no classes"
+    ):
         documents(write(tmp_path / "mine.csv", rows))
 
 

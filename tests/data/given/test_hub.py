@@ -1,4 +1,4 @@
-"""`data=hub`: on folders laid out like repositories of the Hub, which go the same way as those of the Hub itself."""
+"""`data=hub`: on folders laid out like repositories of the Hub, which go the way of the Hub's own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +13,7 @@ from normtrial.errors import ConfigError
 from tests.data.given.conftest import config, documents
 
 LABELS = Features({"sentence": Value("string"), "label": ClassLabel(names=["negative", "positive"])})
+TEST_0 = " = test 0 = \n\n raw words \n = = part = = \n more "
 LIKE_SST2 = {"train": 60, "validation": 20, "test": 10}
 
 
@@ -85,7 +86,7 @@ def test_streaming_reads_the_same_by_the_library_s_stream(sst2: Path, monkeypatc
 def test_subsets_and_rows_joined_to_documents(two_subsets: Path) -> None:
     found = documents(two_subsets, "wikitext2", name="raw")
     assert {d.split for d in found} == {"train", "val", "test"}
-    assert [d.text for d in found if d.split == "test"][0] == " = test 0 = \n\n raw words \n = = part = = \n more "
+    assert next(d.text for d in found if d.split == "test") == TEST_0
     assert len(found) == 40
     assert len(documents(two_subsets, "hub_lm", name="clean")) == 200
 
@@ -125,7 +126,9 @@ def test_a_subset_must_be_chosen_where_there_are_several(two_subsets: Path) -> N
 def test_without_a_network_the_hub_cannot_be_reached(option: str, prepared: Callable[..., TextData]) -> None:
     path = config("x", option).chosen()  # the option's own id is put back below
     assert path.name == option
-    with pytest.raises(ConfigError, match=f"data={option}, data.path='no/set': the Hub cannot be reached.*local folder"):
+    with pytest.raises(
+        ConfigError, match=f"data={option}, data.path='no/set': the Hub cannot be reached.*local folder"
+    ):
         prepared("no/set", option)
 
 

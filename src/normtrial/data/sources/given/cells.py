@@ -37,7 +37,7 @@ def label_in(value: Any, column: str, names: Sequence[str] | None = None) -> str
     """
     if isinstance(value, list | dict):
         raise ConfigError(
-            f"data.label={column!r} holds several values for one document ({str(value)[:40]}); one label is needed."
+            f"data.label={column!r} holds several values for one document ({str(value)[:40]}), not a label."
         )
     if is_missing(value):
         return ""

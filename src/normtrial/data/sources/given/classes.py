@@ -14,7 +14,7 @@ def learnable(documents: Iterable[Document], column: str) -> Iterator[Document]:
     seen: Counter[str] = Counter()
     waiting: dict[str, list[Document]] = defaultdict(list)
     for document in documents:
-        if document.dropped or document.label in seen and document.split != "train":
+        if document.dropped or (document.label in seen and document.split != "train"):
             yield document
         elif document.split == "train":
             seen[document.label] += 1

@@ -6,7 +6,6 @@ document a file; its label is the name of its folder.
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
@@ -42,9 +41,7 @@ class FilesSource(GivenSource):
         self._path, self._given = path, given
         self._reading = {"encoding": encoding, "sample_by": sample_by}
 
-    @cached_property
-    def identity(self) -> str:
-        """What is in the files and how it is read; not where they are."""
+    def _describe(self) -> str:
         content = [
             (role, self._label(path), _sha256(path)) for role, paths in self._roles.items() for path in paths
         ]
@@ -80,7 +77,9 @@ def assign(path: str, given: dict[str, str]) -> Roles:
         return {"train": files}
     place = Path(path).expanduser()
     folder = place if place.is_dir() else Path()
-    roles = {role: find(str(folder / Path(pattern).expanduser()), f"data.{role}") for role, pattern in given.items()}
+    roles = {
+        role: find(str(folder / Path(pattern).expanduser()), f"data.{role}") for role, pattern in given.items()
+    }
     taken = {file for some in roles.values() for file in some}
     root = os.path.commonpath([file.parent for file in files])
     nameless = []
@@ -115,7 +114,8 @@ def find(pattern: str, key: str) -> list[Path]:
     if place.is_file():
         found = [place]
     else:
-        found = [Path(name) for name in sorted(glob.glob(str(place), recursive=True)) if Path(name).is_file()]
+        below = place.relative_to(place.anchor)
+        found = sorted(path for path in Path(place.anchor).glob(str(below)) if path.is_file())
     if not found:
         beside = [path.name for path in place.parent.iterdir()] if place.parent.is_dir() else []
         near = closest(place.name, beside)
@@ -144,7 +144,9 @@ def _check_one_format(files: list[Path]) -> None:
     if len(counts) > 1:
         suffixes = Counter(path.suffix.lower() for path in files)
         seen = ", ".join(f"{number} {suffix}" for suffix, number in suffixes.most_common())
-        raise ConfigError(f"data.path holds files of several kinds ({seen}). Choose by a pattern: data.path='folder/*.csv'.")
+        raise ConfigError(
+            f"data.path holds files of several kinds ({seen}). Choose by a pattern: data.path='folder/*.csv'."
+        )
 
 
 def _sha256(path: Path) -> str:

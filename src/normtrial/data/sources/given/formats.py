@@ -65,7 +65,7 @@ def _table(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
 
 
 def header(path: Path, encoding: str, separator: str) -> list[str]:
-    """The names of the columns, after what pandas would take silently: doubled names, and rows longer than them."""
+    """The names of the columns, after refusing what pandas takes silently: doubled names, longer rows."""
     csv.field_size_limit(sys.maxsize)  # a document may be longer than the 128 KiB it allows
     with path.open(encoding=encoding, newline="") as file:
         lines = csv.reader(file, delimiter=separator)

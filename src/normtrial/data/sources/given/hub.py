@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,12 +41,11 @@ class HubSource(GivenSource):
         self._path, self._subset, self._revision = path, subset, revision
         self._streaming, self._given = streaming, given
 
-    @cached_property
-    def identity(self) -> str:
-        """The commit of the repository (or the content of the local folder) and what is read of it."""
+    def _describe(self) -> str:
         return f"{self.name} {self._version()} {self._subset} {self._given} {self.kind} {self._columns}"
 
     def _version(self) -> str:
+        """The commit of the repository, or the content of the local folder."""
         folder = Path(self._path)
         if folder.is_dir():
             files = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -90,7 +89,10 @@ class HubSource(GivenSource):
                 f"{self._what} has several splits for {role} ({', '.join(named)}); choose one: data.{role}=…",
             )
             roles[role] = named[0]
-        require("train" in roles, f"{self._what} has no split called train, only {', '.join(available)}; set data.train.")
+        require(
+            "train" in roles,
+            f"{self._what} has no split called train, only {', '.join(available)}; set data.train.",
+        )
         return {role: roles[role] for role in SPLITS if role in roles}
 
     @contextmanager
@@ -104,7 +106,9 @@ class HubSource(GivenSource):
             except ValueError as error:
                 names = datasets.get_dataset_config_names(self._path, revision=self._revision)
                 if self._subset is None and len(names) > 1:
-                    raise ConfigError(f"{self._what} has several subsets; set data.name: {', '.join(names)}.") from error
+                    raise ConfigError(
+                        f"{self._what} has several subsets; set data.name: {', '.join(names)}."
+                    ) from error
                 if self._subset is not None and self._subset not in names:
                     raise not_one_of("data.name", self._subset, names, f" in {self._path}") from error
                 raise

@@ -56,9 +56,17 @@ class GivenSource(ABC):
         self.name, self.kind, self._columns = name, kind, columns
 
     @property
-    @abstractmethod
     def identity(self) -> str:
         """Equal identities promise equal documents."""
+        return self._identity
+
+    @cached_property
+    def _identity(self) -> str:
+        return self._describe()
+
+    @abstractmethod
+    def _describe(self) -> str:
+        """What is read and how, without where."""
 
     @abstractmethod
     def _find(self) -> dict[str, list[Part]]:
@@ -79,7 +87,10 @@ class GivenSource(ABC):
         parts = self._find()
         if self._columns.label is None or "test" not in parts or self._is_labelled(parts["test"]):
             return parts
-        print(f"data={self.name}: the given test split has no labels; a test split is cut from train.", file=sys.stderr)
+        print(
+            f"data={self.name}: the given test split has no labels; a test split is cut from train.",
+            file=sys.stderr,
+        )
         return {UNLABELLED if role == "test" else role: given for role, given in parts.items()}
 
     def _is_labelled(self, parts: list[Part]) -> bool:
