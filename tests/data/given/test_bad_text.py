@@ -1,6 +1,7 @@
 """What users bring that cannot be trained on: each is refused in a sentence, or left out and counted."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from normtrial.data.sources.source import Document
 from normtrial.data.statistics import describe
 from normtrial.errors import ConfigError
 from tests.data.given.conftest import Rows, config, documents, numbered, write
+from tests.support import command
 
 GBK = "text,label\n很好的酒店,好\n房间太小,差\n服务好,好\n再也不来,差\n".encode("gbk")
 REFUSED: dict[str, tuple[bytes, str]] = {
@@ -48,6 +50,22 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "torn.parquet": (b"PAR1 torn", r"torn.parquet cannot be read"),
     "mine.docx": (b"PK", r"mine.docx is none of .csv, .*; its suffix says what a file is"),
 }
+
+
+@pytest.mark.parametrize("name", ["gbk.csv", "cut.jsonl", "an empty folder"])
+def test_the_command_line_says_it(name: str, tmp_path: Path) -> None:
+    place = tmp_path / name
+    if name in REFUSED:
+        place.write_bytes(REFUSED[name][0])
+    else:
+        place.mkdir()
+    given = command(
+        "data=files", f"data.path={place}", f"cache={tmp_path / 'cache'}", f"store={tmp_path / 'store'}"
+    )
+    assert given.code == 1
+    assert given.message.startswith("normtrial: ")
+    assert re.search(REFUSED.get(name, (b"", "the folder holds no text .*; it is empty"))[1], given.message)
+    assert not (tmp_path / "store").exists()
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -150,13 +168,14 @@ def test_a_label_that_training_never_sees_is_left_out_and_counted(tmp_path: Path
     write(tmp_path / "train.csv", numbered("train"))
     write(tmp_path / "val.csv", [*numbered("val", 8), {"text": "a typo", "label": "yess"}])
     found = documents(tmp_path)
-    assert [d for d in found if d.dropped] == [Document("a typo", "val", "yess", "label_not_in_train")]
+    assert [d for d in found if d.dropped] == [Document("", "val", "", "label_not_in_train")]
 
 
 def test_a_rare_label_that_the_cut_left_without_training_text_is_counted(tmp_path: Path) -> None:
     rare = next({"text": t, "label": "rare"} for t in map(str, range(99)) if is_test_or_val(t))
     found = documents(write(tmp_path / "mine.csv", [rare, *numbered("usual")]))
-    assert [d.dropped for d in found if d.label == "rare"] == ["label_not_in_train"]
+    assert [d.dropped for d in found if d.dropped] == ["label_not_in_train"]
+    assert {d.label for d in found if not d.dropped} == {"no", "yes"}, "no class is left without a document"
     assert len(found) == 61
 
 

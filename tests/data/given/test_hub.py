@@ -106,10 +106,13 @@ def test_a_commit_needs_no_network_to_be_known() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"test": "validaton"}, "data.test 'validaton' does not exist as a split of .*did you mean 'validation'"),
-        ({"text": "sentense"}, "data.text 'sentense' does not exist as a column of the split train; did you mean"),
+        ({"test": "valid"}, "data.test 'valid' does not exist as a split of .*did you mean 'validation'"),
+        (
+            {"text": "sentences"},
+            "data.text 'sentences' does not exist as a column of the split train; did you mean",
+        ),
         ({"label": "labels"}, "data.label 'labels' does not exist as a column of the split train; did you mean"),
-        ({"name": "defautl"}, "data.name 'defautl' does not exist in .*; did you mean 'default'"),
+        ({"name": "defaults"}, "data.name 'defaults' does not exist in .*; did you mean 'default'"),
     ],
 )
 def test_an_unknown_name(changes: dict[str, str], message: str, sst2: Path) -> None:

@@ -23,7 +23,7 @@ def learnable(documents: Iterable[Document], column: str) -> Iterator[Document]:
         else:
             waiting[document.label].append(document)
     for left in waiting.values():
-        yield from (document._replace(dropped="label_not_in_train") for document in left)
+        yield from (Document("", document.split, dropped="label_not_in_train") for document in left)
     if len(seen) > 2 and seen.total() < MIN_DOCUMENTS * len(seen):
         examples = ", ".join(repr(label[:20]) for label in list(seen)[:3])
         raise ConfigError(

@@ -43,7 +43,7 @@ class FilesSource(GivenSource):
 
     def _describe(self) -> str:
         content = [
-            (role, self._label(path), _sha256(path)) for role, paths in self._roles.items() for path in paths
+            (role, self._label(path), sha256(path)) for role, paths in self._roles.items() for path in paths
         ]
         parts = [self.kind, repr(self._columns), self._reading, content]
         return f"{self.name} {hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
@@ -149,6 +149,7 @@ def _check_one_format(files: list[Path]) -> None:
         )
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Of the content (hex)."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from normtrial.data.sources.given.files import sha256
 from normtrial.data.sources.given.loading import explained, load
 from normtrial.data.sources.given.source import Columns, GivenSource, Part, Row
 from normtrial.data.sources.given.splits import role_of
@@ -49,7 +50,7 @@ class HubSource(GivenSource):
         folder = Path(self._path)
         if folder.is_dir():
             files = sorted(path for path in folder.rglob("*") if path.is_file())
-            return digest((path.relative_to(folder).as_posix(), path.read_bytes()) for path in files)
+            return digest((path.relative_to(folder).as_posix(), sha256(path).encode()) for path in files)
         if self._revision and COMMIT.fullmatch(self._revision):
             return self._revision
         import datasets

@@ -104,7 +104,7 @@ class GivenSource(ABC):
         for role in (*SPLITS, UNLABELLED):
             for text, label, reason in self._cells(self._parts.get(role, [])):
                 split = {"train": cut(text, missing), UNLABELLED: "test"}.get(role, role)
-                yield Document(text, split, label, reason)
+                yield Document("", split, dropped=reason) if reason else Document(text, split, label)
 
     def _cells(self, parts: list[Part]) -> Iterator[Cell]:
         """Text, label and reason to be dropped of each document of a split."""
