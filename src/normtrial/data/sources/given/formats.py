@@ -12,7 +12,7 @@ import glob
 import json
 import sys
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from normtrial.errors import ConfigError, require
 Row = dict[str, Any]
 
 
-def rows(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
+def rows(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
     """The rows of a file; `sample_by` (document, paragraph or line) is the unit of plain text."""
     found = READERS[path.suffix.lower()](path, encoding, sample_by)
     try:
@@ -35,10 +35,10 @@ def rows(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
         raise
 
 
-def _stream(builder: str, path: Path, **options: Any) -> Generator[Row]:
+def _stream(builder: str, path: Path, **options: Any) -> Iterator[Row]:
     """Without a copy in the library's cache: the prepared arrays are our copy."""
     name = glob.escape(str(path.resolve()))
-    with explained(str(path)):  # opening reads the first rows, or none: the rest complains while it is read
+    with explained(str(path)):
         yield from load(builder, data_files=name, split="train", streaming=True, **options)
 
 
@@ -47,7 +47,7 @@ def _marked(encoding: str) -> str:
     return "utf-8-sig" if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
 
-def _table(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
+def _table(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
     from datasets import Features, Value
 
     check_encoding(path, encoding)
@@ -61,6 +61,7 @@ def _table(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
         features=Features({column: Value("string") for column in columns}),
         keep_default_na=False,
         na_filter=False,
+        chunksize=1_000,  # rows in memory at once; ten times as many are usual, but documents are long
     )
 
 
@@ -84,7 +85,7 @@ def header(path: Path, encoding: str, separator: str) -> list[str]:
     return columns
 
 
-def _lines(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
+def _lines(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
     check_encoding(path, encoding)
     for number, line in enumerate(_stream("text", path, encoding=_marked(encoding)), 1):
         if line["text"].strip():
@@ -103,16 +104,16 @@ def _object(path: Path, number: int, line: str) -> Row:
     return row
 
 
-def _parquet(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
+def _parquet(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
     yield from _stream("parquet", path)
 
 
-def _text(path: Path, encoding: str, sample_by: str) -> Generator[Row]:
+def _text(path: Path, encoding: str, sample_by: str) -> Iterator[Row]:
     check_encoding(path, encoding)
     yield from _stream("text", path, encoding=_marked(encoding), sample_by=sample_by)
 
 
-READERS: dict[str, Callable[[Path, str, str], Generator[Row]]] = {
+READERS: dict[str, Callable[[Path, str, str], Iterator[Row]]] = {
     ".csv": _table,
     ".tsv": _table,
     ".jsonl": _lines,

@@ -25,6 +25,7 @@ from normtrial.errors import not_one_of
 Row = dict[str, Any]
 Cell = tuple[str, str, str]  # text, label, reason to leave it out
 UNLABELLED = "unlabelled"
+FIRST = 10  # rows that are looked at before a column is said to be missing: a line of JSON may leave one out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,10 +95,12 @@ class GivenSource(ABC):
         return {UNLABELLED if role == "test" else role: given for role, given in parts.items()}
 
     def _is_labelled(self, parts: list[Part]) -> bool:
-        """Whether the first row has a label: withheld are all or none."""
+        """Whether one of the first rows has a label: withheld are all or none."""
         part, column = parts[0], self._columns.label or ""
-        rows = [] if part.label else list(islice(part.rows(), 1))
-        return all(label_in(row.get(column), column, part.names) for row in rows)
+        if part.label:
+            return True
+        first = list(islice(part.rows(), FIRST))
+        return not first or any(label_in(row.get(column), column, part.names) for row in first)
 
     def _documents(self) -> Iterator[Document]:
         missing = {"val", "test"} - self._parts.keys()
@@ -127,19 +130,20 @@ class GivenSource(ABC):
 
     def _checked(self, part: Part) -> Iterator[Row]:
         """The rows, after a look whether they have the columns."""
-        for number, row in enumerate(part.rows()):
-            if number == 0:
-                self._check_columns(part, row)
-            yield row
+        rows = part.rows()
+        first = list(islice(rows, FIRST))
+        if first:
+            self._check_columns(part, {column for row in first for column in row})
+        yield from chain(first, rows)
 
-    def _check_columns(self, part: Part, row: Row) -> None:
+    def _check_columns(self, part: Part, columns: set[str]) -> None:
         """Raise `ConfigError` with the closest match where a column isn't there."""
         wanted = {"text": self._columns.text}
         if part.label is None and self._columns.label is not None and part not in self._parts.get(UNLABELLED, []):
             wanted["label"] = self._columns.label
         for key, column in wanted.items():
-            if column not in row:
-                raise not_one_of(f"data.{key}", column, row, f" as a column of {part.place}")
+            if column not in columns:
+                raise not_one_of(f"data.{key}", column, columns, f" as a column of {part.place}")
 
 
 def joined(cells: Iterable[tuple[str, str]], start: re.Pattern[str]) -> Iterator[tuple[str, str]]:
