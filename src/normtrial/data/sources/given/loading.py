@@ -27,7 +27,7 @@ def explained(what: str) -> Iterator[None]:
         raise
     except ConnectionError as error:
         raise ConfigError(
-            f"{what}: the Hub cannot be reached. What was read once is found again with HF_HUB_OFFLINE=1; "
+            f"{what}: the Hub cannot be reached. HF_HUB_OFFLINE=1 makes do with what `datasets` has kept of it; "
             "data.path may also be a local folder laid out like the repository."
         ) from error
     except (OSError, ValueError, TypeError, KeyError, RuntimeError, DatasetsError) as error:
