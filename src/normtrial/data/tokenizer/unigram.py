@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from normtrial.data.tokenizer.alphabet import SHARE, rare
-from normtrial.data.tokenizer.vocabulary import EOS, PAD, SPECIALS, UNK, Texts
+from normtrial.data.tokenizer.vocabulary import SPECIALS, Texts
 from normtrial.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MAX_LINE_BYTES = 10**8  # longer lines would be skipped without a word; the library's own limit is 4,192
 ERRORS_ONLY = 2  # the library's least talkative level
+UNKNOWN = "\0"  # a text could spell "[UNK]", which would be a piece like others; NUL is cleaned from all texts
 
 
 def unigram(texts: Texts, size: int | None) -> Tokenizer:
@@ -27,12 +28,12 @@ def unigram(texts: Texts, size: int | None) -> Tokenizer:
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     assert size is not None
+    size -= len(SPECIALS)  # which are added behind, for the same reason
     too_rare = rare(texts, int(SHARE * size))
     lines = (line for text in texts() for line in text.translate(too_rare).split("\n") if line)
-    tokenizer = Tokenizer(models.Unigram(_train(lines, size), unk_id=len(SPECIALS)))
+    tokenizer = Tokenizer(models.Unigram(_train(lines, size), unk_id=0))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
     tokenizer.decoder = decoders.Metaspace(prepend_scheme="never")
-    tokenizer.add_special_tokens([*SPECIALS, UNK])
     return tokenizer
 
 
@@ -53,13 +54,9 @@ def _train(lines: Iterator[str], size: int) -> list[tuple[str, float]]:
             remove_extra_whitespaces=False,
             character_coverage=1.0,  # rare characters are gone already
             max_sentence_length=MAX_LINE_BYTES,
-            pad_id=PAD,
-            eos_id=EOS,
-            unk_id=len(SPECIALS),
+            unk_id=0,
             bos_id=-1,
-            pad_piece=SPECIALS[PAD],
-            eos_piece=SPECIALS[EOS],
-            unk_piece=UNK,
+            eos_id=-1,
             user_defined_symbols=["\n"],
             minloglevel=ERRORS_ONLY,
         )
@@ -68,4 +65,5 @@ def _train(lines: Iterator[str], size: int) -> list[tuple[str, float]]:
             f"data.tokenizer=unigram with data.vocab_size={size}: sentencepiece cannot train it ({error})."
         ) from error
     pieces = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())  # type: ignore[call-arg]
-    return [(pieces.id_to_piece(i), pieces.get_score(i)) for i in range(pieces.get_piece_size())]
+    known = [(pieces.id_to_piece(i), pieces.get_score(i)) for i in range(1, pieces.get_piece_size())]
+    return [(UNKNOWN, 0.0), *known]

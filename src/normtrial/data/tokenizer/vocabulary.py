@@ -14,7 +14,7 @@ Texts = Callable[[], Iterator[str]]  # may be called again: some kinds read the 
 
 SPECIALS = ("[PAD]", "[EOS]")  # all that bytes need, since they can spell everything
 UNK = "[UNK]"
-PAD, EOS = range(len(SPECIALS))  # in every vocabulary that we train
+PAD, EOS = range(len(SPECIALS))  # of the kinds that we train, apart from unigram
 # What other people's files call the two; the first found is taken.
 PAD_NAMES = ("[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>")
 EOS_NAMES = ("[EOS]", "</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<|eos|>", "[SEP]")
