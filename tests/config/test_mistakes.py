@@ -9,13 +9,13 @@ import torch
 
 from normtrial import run
 from normtrial.config import Config
-from normtrial.data.catalogue import SOURCES
 from normtrial.norms.catalogue import NORMS
 from normtrial.placements.catalogue import PLACEMENTS
-from tests.norms.options import has
+from tests.norms.options import CONF, has
 from tests.support import answer, command, start_process
 
 PLACEMENT_NAMES = f"Allowed: {', '.join(sorted(PLACEMENTS))}."
+DATA_NAMES = sorted(path.stem for path in (CONF / "data").glob("*.yaml"))
 NORM_NAMES = f"Allowed: {', '.join(sorted(NORMS))}."
 MOMENTUM_OWNERS = ", ".join(name for name in NORMS if has(name, "momentum"))
 NORM_KEYS = "Allowed: norm.affine, norm.bias, norm.eps, norm.gamma_init, norm.stats_dtype."
@@ -25,7 +25,7 @@ EPS_RANGE = "must lie strictly between 0 and 1 (1e-5 is usual); with 0 a constan
 MISTAKES = {
     "norm=lm": f"norm 'lm' does not exist; did you mean 'ln'? {NORM_NAMES}",
     "placement=prr": f"placement 'prr' does not exist; did you mean 'pre'? {PLACEMENT_NAMES}",
-    "data=imdb": f"data 'imdb' does not exist. Allowed: {', '.join(sorted(SOURCES))}.",
+    "data=imdb": f"data 'imdb' does not exist. Allowed: {', '.join(DATA_NAMES)}.",
     "experiment=quick": "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: quick_look.",
     "norm.epss=1e-3": EPSS,
     "+norm.epss=1e-3": EPSS,

@@ -4,12 +4,14 @@ import dataclasses
 import hashlib
 import random
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from normtrial import assemble
 from normtrial.assemble import build_model
 from normtrial.config import Config
 from normtrial.data import catalogue
@@ -21,6 +23,7 @@ from normtrial.data.sources.synthetic import Synthetic
 from normtrial.data.statistics import describe
 from normtrial.errors import ConfigError
 from normtrial.network.model import Transformer
+from normtrial.records import list_runs
 from normtrial.training.evaluate import losses, mean_loss
 from tests.data.test_packaged_sets import fetched
 from tests.norms.options import settings
@@ -117,6 +120,32 @@ def small(name: str, **changes: Any) -> Config:
     """A model of two layers, and the set as its file has it."""
     sizes = {"model.num_layers": 2, "model.dropout": 0.0}
     return settings(f"data={name}", values=sizes | {f"data.{key}": value for key, value in changes.items()})
+
+
+class Mirror:
+    """Stands in for W&B."""
+
+    def __init__(self, *_: Any, meta: dict[str, Any], **__: Any):
+        Mirror.meta = meta
+
+    def row(self, row: dict[str, Any]) -> None: ...
+
+    def event(self, event: dict[str, Any]) -> None: ...
+
+    def finish(self, summary: dict[str, Any]) -> None: ...
+
+
+def test_record_and_mirror_say_so(
+    trial: Callable[..., Config], train: Callable[[Config], float | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assemble, "WandbSink", Mirror)
+    config = trial("data=copy", "data.num_documents=400", "log=wandb")
+    train(config)
+    summary = list_runs(config.store)[0].read_summary()
+    assert summary is not None
+    assert summary["data"]["synthetic"] is Mirror.meta["data"]["synthetic"] is True
+    assert summary["data"]["unknown_share"] == Mirror.meta["data"]["unknown_share"]
+    assert summary["metrics"]["val/bits_per_byte"] == summary["metrics"]["val/bits_per_char"], "ASCII letters"
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -73,7 +73,10 @@ def bits_per_char(p: Predictions) -> float:
 
 
 def bits_per_byte(p: Predictions) -> float:
-    """mean loss / ln 2 × tokens a byte of UTF-8: compares between vocabularies and scripts."""
+    """mean loss / ln 2 × tokens a byte of UTF-8: compares between vocabularies and scripts.
+
+    Only where none is unknown: an [UNK] is cheaper than what it stands for (`data.unknown_share` in the summary).
+    """
     return loss_nats(p) / math.log(2) * p.tokens_per_byte
 
 
