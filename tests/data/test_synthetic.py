@@ -59,7 +59,8 @@ def test_every_option_changes_what_is_drawn(name: str, option: str) -> None:
     one, other = data.chosen(), changed.chosen()
     assert one.identity != other.identity
     assert list(one.documents(NOWHERE)) != list(other.documents(NOWHERE))
-    fields = {field.name for field in dataclasses.fields(type(one))}
+    assert isinstance(one, Synthetic)
+    fields = {field.name for field in dataclasses.fields(one)}
     assert {*OPTIONS[name]} == fields - {"name", "kind", "licence", "official_test"}
 
 

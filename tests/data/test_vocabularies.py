@@ -55,11 +55,11 @@ def test_every_kind_is_the_same_in_every_process() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("source", "size"), [("bbc", 2048), ("sotu", 2048), ("headlines_zh", 4096)])
+@pytest.mark.parametrize(("source", "size"), [("bbc", 2048), ("headlines_zh", 4096)])
 def test_whole_sets_give_the_same_vocabulary_in_every_process(source: str, size: int) -> None:
     fetched(source)
-    first, *others = (hashes(source, 10**6, size, *KINDS, seed=seed) for seed in range(4))
-    assert others == [first] * 3
+    first, other = (hashes(source, 10**6, size, *KINDS, seed=seed) for seed in range(2))
+    assert other == first
 
 
 @pytest.mark.slow
