@@ -119,7 +119,7 @@ def build_sinks(
                 run_id=folder.run_id,
                 name=meta["name"],
                 flat_config=dict(leaves(as_dict(config))),
-                meta=meta,
+                meta={**meta, "data": data.info},
                 group=job.sweep.name if job.sweep else None,
             )
         )

@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from normtrial.data import user_config
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig, WindowsConfig
+from normtrial.data.synthetic import CopyConfig, OrderConfig
 from normtrial.network.model import ModelConfig
 from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import NORMS
@@ -60,6 +61,8 @@ def register() -> None:
         ("data", "windows", WindowsConfig),
         ("data", "language_model", LanguageModelConfig),
         *(("data", name, given) for name, given in user_config.SCHEMAS.items()),
+        ("data", "order", OrderConfig),
+        ("data", "copy", CopyConfig),
         ("optim", "adamw", OptimConfig),
         ("precision", "precision", PrecisionConfig),
         ("log", "file", FileLogConfig),

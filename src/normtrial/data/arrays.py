@@ -16,29 +16,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normtrial.data import tokenizer as bpe
 from normtrial.data.sources.source import SPLITS
+from normtrial.data.tokenizer.vocabulary import Vocabulary
 from normtrial.errors import ConfigError
 
 if TYPE_CHECKING:
     from datasets import Dataset
-    from tokenizers import Tokenizer
 
 ARRAYS = ("tokens", "offsets", "labels")
 
 
 def export(
-    documents: Dataset, split: str, kind: str, labels: list[str], tokenizer: Tokenizer, folder: Path
-) -> int:
-    """Tokenize one split into its three arrays; its number of characters."""
-    end = [bpe.EOS] if kind == "lm" else []
-    dtype = np.uint16 if tokenizer.get_vocab_size() <= 2**16 else np.uint32
+    documents: Dataset, split: str, kind: str, labels: list[str], vocabulary: Vocabulary, folder: Path
+) -> dict[str, int]:
+    """Tokenize one split into its three arrays; how long its text is."""
+    end = [vocabulary.eos] if kind == "lm" else []
+    dtype = np.uint16 if vocabulary.size <= 2**16 else np.uint32
 
     def encode(rows: dict[str, list[str]]) -> dict[str, list[Any]]:
-        tokens = [np.array(ids + end, dtype) for ids in bpe.encode(tokenizer, rows["text"])]
+        tokens = [np.array(ids + end, dtype) for ids in vocabulary.encode(rows["text"])]
         chars = [len(text) for text in rows["text"]]
+        num_bytes = [len(text.encode()) for text in rows["text"]]
         classes = [labels.index(label) if labels else 0 for label in rows["label"]]
-        return {"tokens": tokens, "length": [len(ids) for ids in tokens], "chars": chars, "class": classes}
+        lengths = [len(ids) for ids in tokens]
+        return {"tokens": tokens, "length": lengths, "chars": chars, "bytes": num_bytes, "class": classes}
 
     encoded = documents.map(encode, batched=True, remove_columns=documents.column_names, new_fingerprint=split)
     encoded = encoded.with_format("numpy")
@@ -51,7 +52,7 @@ def export(
     tokens.flush()
     np.save(folder / f"{split}.offsets.npy", offsets)
     np.save(folder / f"{split}.labels.npy", np.asarray(encoded["class"][:], dtype=np.int32))
-    return int(np.sum(encoded["chars"][:]))
+    return {unit: int(np.sum(encoded[unit][:])) for unit in ("chars", "bytes")}
 
 
 def fingerprint(folder: Path, labels: list[str]) -> str:

@@ -13,15 +13,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from normtrial.data import tokenizer as bpe
+import numpy as np
+
 from normtrial.data.arrays import export, fingerprint
 from normtrial.data.select import clean, select
 from normtrial.data.sources.given.classes import ordered
 from normtrial.data.sources.source import SPLITS, Source
+from normtrial.data.sources.synthetic import Synthetic
+from normtrial.data.statistics import unknown_share
+from normtrial.data.tokenizer import catalogue as tokenizers
 from normtrial.errors import require
 
 
-def prepare(source: Source, vocab_size: int, folder: Path, cache: Path) -> None:
+def prepare(source: Source, tokenizer: str, vocab_size: int | None, folder: Path, cache: Path) -> None:
     """Write the arrays, the tokenizer and the facts of `source` into the existing `folder`.
 
     What the source itself keeps on disk is below `cache`.
@@ -32,13 +36,15 @@ def prepare(source: Source, vocab_size: int, folder: Path, cache: Path) -> None:
     datasets.disable_progress_bars()
     try:
         with TemporaryDirectory(dir=folder) as scratch:
-            _prepare(source, vocab_size, folder, cache, scratch)
+            _prepare(source, tokenizer, vocab_size, folder, cache, scratch)
     finally:
         if bars_were_on:
             datasets.enable_progress_bars()
 
 
-def _prepare(source: Source, vocab_size: int, folder: Path, cache: Path, scratch: str) -> None:
+def _prepare(
+    source: Source, tokenizer: str, vocab_size: int | None, folder: Path, cache: Path, scratch: str
+) -> None:
     from datasets import Dataset
     from datasets.exceptions import DatasetGenerationError
 
@@ -60,10 +66,11 @@ def _prepare(source: Source, vocab_size: int, folder: Path, cache: Path, scratch
         source.kind == "lm" or len(labels) >= 2,
         f"data={source.name} has a single class {labels}: nothing to classify.",
     )
-    tokenizer = bpe.train((row["text"] for row in documents.select(kept["train"])), vocab_size)  # type: ignore[index]
-    tokenizer.save(str(folder / "tokenizer.json"))
-    chars = {
-        split: export(documents.select(kept[split]), split, source.kind, labels, tokenizer, folder)
+    train = documents.select(kept["train"])
+    vocabulary = tokenizers.make(tokenizer, vocab_size, lambda: (row["text"] for row in train))  # type: ignore[index]
+    vocabulary.tokenizer.save(str(folder / "tokenizer.json"))
+    lengths = {
+        split: export(documents.select(kept[split]), split, source.kind, labels, vocabulary, folder)
         for split in SPLITS
     }
     meta = {
@@ -71,10 +78,18 @@ def _prepare(source: Source, vocab_size: int, folder: Path, cache: Path, scratch
         "task": source.kind,
         "licence": source.licence,
         "identity": source.identity,
-        "vocab_size": tokenizer.get_vocab_size(),
+        "synthetic": isinstance(source, Synthetic),
+        "tokenizer": tokenizers.identity(tokenizer),
+        "vocab_size": vocabulary.size,
+        "pad": vocabulary.pad,
+        "unknown_share": {
+            split: unknown_share(np.load(folder / f"{split}.tokens.npy", mmap_mode="r"), vocabulary.unk)
+            for split in SPLITS
+        },
         "labels": labels,
         "documents": {split: len(kept[split]) for split in SPLITS},
-        "chars": chars,
+        "chars": {split: length["chars"] for split, length in lengths.items()},
+        "bytes": {split: length["bytes"] for split, length in lengths.items()},
         "dropped": dropped,
         "fingerprint": fingerprint(folder, labels),
     }

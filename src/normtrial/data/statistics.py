@@ -35,6 +35,15 @@ def padding_share(lengths: np.ndarray, batches: np.ndarray) -> float:
     return float(1 - rows.sum() / (rows.max(axis=1).sum() * batches.shape[1]))
 
 
+def unknown_share(tokens: np.ndarray, unk: int | None) -> float:
+    """Share of tokens that stand for what the vocabulary cannot spell.
+
+    >>> unknown_share(np.array([5, 2, 7, 2]), 2), unknown_share(np.array([5, 2]), None)
+    (0.5, 0.0)
+    """
+    return 0.0 if unk is None else float((tokens == unk).mean())
+
+
 def describe(info: dict[str, Any]) -> str:
     """What a person wants to know of a set, in two lines."""
     examples = " + ".join(f"{info['examples'][split]:,} {split}" for split in ("train", "val", "test"))
@@ -46,8 +55,12 @@ def describe(info: dict[str, Any]) -> str:
         if info["task"] == "lm"
         else f"{info['truncated_share']:.1%} truncated, {info['padding_share']:.1%} of a batch is padding"
     )
+    title = f"{info['name']} (synthetic)" if info["synthetic"] else info["name"]
+    unknown = "".join(
+        f", {share:.2%} of {split} unknown" for split, share in info["unknown_share"].items() if share
+    )
     return (
-        f"{info['name']}: {examples} {unit}, vocabulary {info['vocab_size']:,}; "
+        f"{title}: {examples} {unit}, vocabulary {info['vocab_size']:,} ({info['tokenizer'][:15]}){unknown}; "
         f"dropped: {reasons or 'nothing'}\n"
         f"document length in tokens: median {length['median']:,}, 95 % {length['p95']:,}, "
         f"max {length['max']:,}; {packing}"
