@@ -73,7 +73,7 @@ def _key(source: Source, vocab_size: int) -> str:
     """Changes with all that prepared arrays depend on: text, vocabulary, our code, version of tokenizers."""
     here = Path(__file__).parent
     code = [
-        *(here / f"{name}.py" for name in ("prepare", "select", "arrays", "tokenizer")),
+        *(here / f"{name}.py" for name in ("prepare", "gather", "select", "arrays", "tokenizer")),
         *sorted((here / "sources").glob("*.py")),
     ]
     parts = [
