@@ -159,5 +159,5 @@ def test_a_set_is_prepared_and_makes_batches(name: str, cache: Path) -> None:
     data = catalogue.load(config, cache)
     assert tuple(data.info["documents"].values()) == MEASURED[name][0]
     batch = data.train_batch(0, seed=0)
-    assert batch.num_examples == config.batch_size
+    assert len(batch.targets) == config.batch_size
     assert batch.tokens_BL.shape[1] <= config.max_len

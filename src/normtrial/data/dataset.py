@@ -16,7 +16,7 @@ from normtrial.data.arrays import read
 from normtrial.data.batch import Batch, Task
 from normtrial.data.config import ClassificationConfig, TextConfig
 from normtrial.data.sources.source import SPLITS
-from normtrial.data.statistics import cross_entropy, length_quantiles, padding_share
+from normtrial.data.statistics import counts, cross_entropy, length_quantiles, padding_share
 from normtrial.data.tokenizer import PAD
 from normtrial.errors import require
 
@@ -124,10 +124,11 @@ class LabelledDocuments(TextData):
         arrays = self._arrays[split]
         starts = arrays["offsets"][examples]
         lengths = np.minimum(arrays["offsets"][examples + 1] - starts, self._config.max_len)
-        tokens_BL = np.full((len(examples), int(lengths.max())), PAD, dtype=np.int64)
-        for row, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-            tokens_BL[row, :length] = arrays["tokens"][start : start + length]
-        mask_BL = np.arange(tokens_BL.shape[1]) < lengths[:, None]
+        columns = np.arange(lengths.max())
+        mask_BL = columns < lengths[:, None]
+        # One gather; what it reads behind a document's end, padding replaces.
+        tokens_BL = arrays["tokens"].take(starts[:, None] + columns, mode="clip").astype(np.int64)
+        tokens_BL[~mask_BL] = PAD
         targets = arrays["labels"][examples].astype(np.int64)
         return Batch(torch.from_numpy(tokens_BL), torch.from_numpy(mask_BL), torch.from_numpy(targets))
 
@@ -177,9 +178,8 @@ class PackedWindows(TextData):
     def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task:
         vocab_size = meta["vocab_size"]
         train, val = (
-            np.bincount(
-                self._arrays[split]["tokens"][1 : self._sizes[split] * self._config.max_len + 1],
-                minlength=vocab_size,
+            counts(
+                self._arrays[split]["tokens"][1 : self._sizes[split] * self._config.max_len + 1], vocab_size
             )
             for split in ("train", "val")
         )
