@@ -57,6 +57,11 @@ def load(config: TextConfig, cache: Path) -> TextData:
     # torch, tokenizers and datasets only now: `--help` and a misspelt key must answer at once.
     from normtrial.data.dataset import open_data
 
+    return open_data(prepared(config, cache), config)
+
+
+def prepared(config: TextConfig, cache: Path) -> Path:
+    """The folder of the configured set's arrays below `cache`, made on the first call."""
     config.check()
     source = config.chosen()
 
@@ -65,8 +70,7 @@ def load(config: TextConfig, cache: Path) -> TextData:
 
         prepare(source, config.vocab_size, folder, cache)
 
-    folder = cache / f"{source.name}-{_key(source, config.vocab_size)}"
-    return open_data(folders.ensure(folder, build), config)
+    return folders.ensure(cache / f"{source.name}-{_key(source, config.vocab_size)}", build)
 
 
 def _key(source: Source, vocab_size: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from normtrial.data import baseline
 from normtrial.data.arrays import read
 from normtrial.data.batch import Batch, Task
 from normtrial.data.config import ClassificationConfig, TextConfig
@@ -72,6 +73,10 @@ class TextData(ABC):
         size = self._sizes[split]
         for start in range(0, size, self._config.batch_size):
             yield self._batch(split, np.arange(start, min(start + self._config.batch_size, size)))
+
+    def documents_used(self) -> dict[str, int]:
+        """By split, how many of its documents, the first ones, the examples are taken from."""
+        return self._sizes
 
     def epoch(self, step: int) -> float:
         """How often the training split has been seen after that many steps."""
@@ -170,6 +175,11 @@ class PackedWindows(TextData):
     def _available(self, split: str) -> int:
         return max(0, self._arrays[split]["tokens"].size - 1) // self._config.max_len
 
+    def documents_used(self) -> dict[str, int]:
+        """By split, the number of documents that windows touch."""
+        last = {split: size * self._config.max_len for split, size in self._sizes.items()}  # the last target
+        return {s: int(np.searchsorted(self._arrays[s]["offsets"], last[s], side="right")) for s in SPLITS}
+
     def _batch(self, split: str, examples: np.ndarray) -> Batch:
         positions = examples[:, None] * self._config.max_len + np.arange(self._config.max_len + 1)
         tokens = torch.from_numpy(self._arrays[split]["tokens"][positions].astype(np.int64))
@@ -178,9 +188,7 @@ class PackedWindows(TextData):
     def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task:
         vocab_size = meta["vocab_size"]
         train, val = (
-            counts(
-                self._arrays[split]["tokens"][1 : self._sizes[split] * self._config.max_len + 1], vocab_size
-            )
+            counts(self._arrays[split]["tokens"][1 : self._sizes[split] * self._config.max_len + 1], vocab_size)
             for split in ("train", "val")
         )
         return Task("lm", vocab_size, vocab_size, (), cross_entropy(train, val), None, tokens_per_char)
@@ -196,4 +204,7 @@ KINDS = {"classification": LabelledDocuments, "lm": PackedWindows}
 def open_data(folder: Path, config: TextConfig) -> TextData:
     """The batches of a prepared folder."""
     meta, arrays = read(folder)
-    return KINDS[config.kind](config, meta, arrays)
+    data = KINDS[config.kind](config, meta, arrays)
+    if found := baseline.known(folder, data.documents_used()):
+        data.info["baseline"] = found
+    return data

@@ -30,10 +30,8 @@ def duplicate_key(text: str) -> bytes:
     return hashlib.sha256(" ".join(text.split()).casefold().encode()).digest()
 
 
-def select(
-    documents: Iterable[Any], official_test: bool = False
-) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    """Row numbers to keep by split, in the order of their text's SHA-1, and how many were dropped for which reason.
+def select(documents: Iterable[Any], official_test: bool = False) -> tuple[dict[str, np.ndarray], dict[str, int]]:
+    """Row numbers to keep by split, in the order of their texts' SHA-1; how many were dropped for which reason.
 
     The first of equal texts stays, whatever its split; texts that appear under several labels go altogether.
     An official test split stays as published, so that results compare; what it repeats goes from the others.
