@@ -53,7 +53,7 @@ class Sentences:
 
 
 def resident_mib(kind: str) -> float:
-    """Of this process: `RssAnon` is what it holds; `VmHWM` the peak with pages of files, which can be given back."""
+    """Of this process: `RssAnon` is what it holds; `VmHWM` the peak with pages of files, always free to go."""
     status = Path("/proc/self/status").read_text("utf-8")
     return next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith(f"{kind}:"))
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from normtrial.data import catalogue
@@ -52,7 +53,7 @@ def fetched(name: str) -> Packaged:
 
 
 @cache
-def chosen(name: str) -> tuple[Rows, dict[str, list[int]], dict[str, int]]:
+def chosen(name: str) -> tuple[Rows, dict[str, np.ndarray], dict[str, int]]:
     """Every row of a set, the rows kept by split, and what was dropped."""
     source = fetched(name)
     rows = [{**row._asdict(), "text": clean(row.text)} for row in source.documents(CACHE)]

@@ -1,12 +1,12 @@
 """What is reached without a Transformer on the same documents: the bar that a trial has to clear.
 
-Classification: TF-IDF and logistic regression (scikit-learn) on whole documents, whatever `data.max_len`. Terms are
-words and pairs of words; where the text is written without spaces, one to three characters.
-Language models: PPMd (Cleary & Witten 1984; variant H of Shkarin 2001), which blends contexts of up to 12 bytes. What
-it needs for a split behind the training split, by difference of compressed sizes; so it goes on learning within the
-split, which a Transformer in evaluation does not.
+Classification: TF-IDF and logistic regression (scikit-learn) on whole documents, whatever `data.max_len`. Terms
+are words and pairs of words; where the text is written without spaces, one to three characters.
+Language models: PPMd (Cleary & Witten 1984; variant H of Shkarin 2001), which blends contexts of up to 12 bytes.
+What it needs for a split behind the training split, by difference of compressed sizes; so it goes on learning
+within the split, which a Transformer in evaluation does not.
 
-The text is read from the source again and selected by the code that prepares it. `scripts/baseline.py` measures, and
+The text is read from the source again and selected by the code that prepares it. `scripts/baseline.py` measures;
 the result is kept in `baseline.json` beside the arrays, from where every later run's summary has it.
 """
 
@@ -68,10 +68,10 @@ def regressed(documents: dict[str, Dataset]) -> dict[str, Any]:
     except ImportError as error:
         raise _missing("scikit-learn") from error
     if written_without_spaces("".join(islice(texts_of(documents["train"]), 100))):
-        terms, options = "1-3 characters", {"analyzer": "char", "ngram_range": (1, 3)}
+        terms, analyzer, longest = "1-3 characters", "char", 3
     else:
-        terms, options = "1-2 words", {"ngram_range": (1, 2)}
-    vectorizer = TfidfVectorizer(min_df=2, sublinear_tf=True, **options)
+        terms, analyzer, longest = "1-2 words", "word", 2
+    vectorizer = TfidfVectorizer(analyzer=analyzer, ngram_range=(1, longest), min_df=2, sublinear_tf=True)
     regression = LogisticRegression(C=STRENGTH, max_iter=1000)
     try:
         rows = vectorizer.fit_transform(texts_of(documents["train"]))

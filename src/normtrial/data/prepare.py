@@ -14,8 +14,8 @@ from normtrial.data.arrays import export, fingerprint
 from normtrial.data.gather import first_bytes, gathered, texts_of
 from normtrial.data.sources.source import SPLITS, Source
 
-# The vocabulary is learnt from the first documents of the training split: in the order of their hash a fair sample,
-# and always the same. No shipped set is a third as large; counting pairs takes a multiple of it in memory.
+# The vocabulary is learnt from the first documents of the training split: in the order of their hash a fair
+# sample, and always the same. No shipped set is a third as large; counting pairs takes a multiple in memory.
 VOCABULARY_BYTES = 100_000_000
 
 
