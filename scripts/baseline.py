@@ -1,8 +1,8 @@
 """What a linear model or a compressor reaches on the documents of a set: `python scripts/baseline.py data=bbc`.
 
 Takes several `data=…`, and the overrides of train.py for all of them (`data.limit=100`). A result is kept beside
-the prepared text, and runs that come later show it beside their own numbers. `normtrial.data.baseline` says what it
-is.
+the prepared text, and runs that come later show it beside their own numbers. What is fitted stands in
+`normtrial.data.baseline`.
 """
 
 import sys
