@@ -75,7 +75,7 @@ def measure(megabytes: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         thread.start()
         started = time.perf_counter()
-        prepare(Sentences(megabytes), 2048, Path(folder), Path(folder))
+        prepare(Sentences(megabytes), "bpe", 2048, Path(folder), Path(folder))
         seconds = time.perf_counter() - started
         done.set()
         thread.join()

@@ -97,5 +97,7 @@ def test_a_limit_keeps_a_fair_sample(
 def test_people_are_told_what_they_train_on(bbc: TextData, sotu: TextData) -> None:
     for said in ("bbc: 1,515 train", "5 classes", "101 duplicates", "truncated", "padding"):
         assert said in describe(bbc.info)
+    assert "unknown" not in describe(bbc.info)
+    assert bbc.info["synthetic"] is False
     for said in ("sotu:", "windows", "packed without padding"):
         assert said in describe(sotu.info)

@@ -9,6 +9,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig, WindowsConfig
+from normtrial.data.synthetic import CopyConfig, OrderConfig
 from normtrial.network.model import ModelConfig
 from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import NORMS
@@ -58,6 +59,8 @@ def register() -> None:
         ("data", "classification", ClassificationConfig),
         ("data", "windows", WindowsConfig),
         ("data", "language_model", LanguageModelConfig),
+        ("data", "order", OrderConfig),
+        ("data", "copy", CopyConfig),
         ("optim", "adamw", OptimConfig),
         ("precision", "precision", PrecisionConfig),
         ("log", "file", FileLogConfig),

@@ -1,5 +1,5 @@
 """Real text as batches of tokens: sources, preparation once a machine, batches as pure functions of the step.
 
 `catalogue.load(config, cache)` returns a `dataset.TextData`. To add a set: one file in `sources/`, one line
-in `catalogue.SOURCES`, one YAML in `conf/data/`.
+in `catalogue.SOURCES`, one YAML in `conf/data/`; kinds of vocabulary are in `tokenizer/`.
 """

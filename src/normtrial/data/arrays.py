@@ -18,44 +18,43 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from normtrial.data import tokenizer as bpe
 from normtrial.data.gather import groups
 from normtrial.data.sources.source import SPLITS
+from normtrial.data.tokenizer.vocabulary import Vocabulary
 from normtrial.errors import ConfigError
 
 if TYPE_CHECKING:
     from datasets import Dataset
-    from tokenizers import Tokenizer
 
 ARRAYS = ("tokens", "offsets", "labels")
 GROUP_CHARS = 2**22  # encoded together: work for many cores, some 200 MB while it lasts
 
 
 def export(
-    documents: Dataset, split: str, kind: str, labels: list[str], tokenizer: Tokenizer, folder: Path
-) -> int:
-    """Tokenize one split into its three arrays; its number of characters.
+    documents: Dataset, split: str, kind: str, labels: list[str], vocabulary: Vocabulary, folder: Path
+) -> dict[str, int]:
+    """Tokenize one split into its three arrays; how long its text is, in `chars` and `bytes`.
 
     The texts of a group are encoded by threads of `tokenizers`, one a core.
     """
-    end = [bpe.EOS] if kind == "lm" else []
-    dtype = np.dtype(np.uint16 if tokenizer.get_vocab_size() <= 2**16 else np.uint32)
+    end = [vocabulary.eos] if kind == "lm" else []
+    dtype = np.dtype(np.uint16 if vocabulary.size <= 2**16 else np.uint32)
     number = {label: index for index, label in enumerate(labels)}
-    offsets, classes, num_chars = array("q", [0]), array("i"), 0
+    offsets, classes, length = array("q", [0]), array("i"), {"chars": 0, "bytes": 0}
 
     def pieces() -> Iterator[np.ndarray]:
-        nonlocal num_chars
         for texts, names in groups(documents, GROUP_CHARS):
-            for ids in bpe.encode(tokenizer, texts):
+            for ids in vocabulary.encode(texts):
                 yield np.array(ids + end, dtype)
                 offsets.append(offsets[-1] + len(ids) + len(end))
             classes.extend(number[name] if labels else 0 for name in names)
-            num_chars += sum(map(len, texts))
+            length["chars"] += sum(map(len, texts))
+            length["bytes"] += sum(len(text.encode()) for text in texts)
 
     save(folder / f"{split}.tokens.npy", pieces(), dtype)
     np.save(folder / f"{split}.offsets.npy", np.frombuffer(offsets, np.int64))
     np.save(folder / f"{split}.labels.npy", np.frombuffer(classes, np.int32))
-    return num_chars
+    return length
 
 
 def save(path: Path, pieces: Iterable[np.ndarray], dtype: np.dtype) -> None:

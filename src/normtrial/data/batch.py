@@ -3,7 +3,7 @@
 B examples, L positions.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -39,3 +39,4 @@ class Task:
     trivial_loss_nats: float  # on validation, by the smoothed training prior of classes or tokens
     trivial_accuracy: float | None  # on validation, always saying the commonest training class; None for lm
     tokens_per_char: dict[str, float]  # by split: turns nats a token into bits a character
+    tokens_per_byte: dict[str, float] = field(default_factory=dict)  # of UTF-8; compares between scripts too

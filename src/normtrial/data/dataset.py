@@ -18,10 +18,12 @@ from normtrial.data.batch import Batch, Task
 from normtrial.data.config import ClassificationConfig, TextConfig
 from normtrial.data.sources.source import SPLITS
 from normtrial.data.statistics import counts, cross_entropy, length_quantiles, padding_share
-from normtrial.data.tokenizer import PAD
 from normtrial.errors import require
 
 BUCKET_BATCHES = 50  # sorted together: enough to find like lengths, few enough to mix well
+
+# Of the prepared text, whatever is used of it.
+FACTS = ("name", "task", "identity", "licence", "synthetic", "tokenizer", "documents", "dropped", "unknown_share")
 
 Arrays = dict[str, dict[str, np.ndarray]]
 
@@ -34,7 +36,7 @@ class TextData(ABC):
     fingerprint: str
 
     def __init__(self, config: TextConfig, meta: dict[str, Any], arrays: Arrays):
-        self._config, self._arrays = config, arrays
+        self._config, self._arrays, self._pad = config, arrays, meta["pad"]
         self.fingerprint = meta["fingerprint"]
         self._sizes = {split: self._size(split) for split in SPLITS}
         for split, size in self._sizes.items():
@@ -48,8 +50,11 @@ class TextData(ABC):
         self.batches_per_epoch = self._sizes["train"] // config.batch_size
         self._order_of: tuple[tuple[int, int], np.ndarray] | None = None
         tokens = {split: arrays[split]["tokens"].size for split in SPLITS}
-        self.task = self._task(meta, {split: tokens[split] / meta["chars"][split] for split in SPLITS})
-        self.info = {key: meta[key] for key in ("name", "task", "identity", "licence", "documents", "dropped")} | {
+        self._tokens_per = {
+            unit: {split: tokens[split] / meta[unit][split] for split in SPLITS} for unit in ("chars", "bytes")
+        }
+        self.task = self._task(meta)
+        self.info = {key: meta[key] for key in FACTS} | {
             "examples": self._sizes,
             "tokens": tokens,
             "vocab_size": self.task.vocab_size,
@@ -95,7 +100,7 @@ class TextData(ABC):
     def _batch(self, split: str, examples: np.ndarray) -> Batch: ...
 
     @abstractmethod
-    def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task: ...
+    def _task(self, meta: dict[str, Any]) -> Task: ...
 
     @abstractmethod
     def _facts(self) -> dict[str, Any]:
@@ -133,14 +138,14 @@ class LabelledDocuments(TextData):
         mask_BL = columns < lengths[:, None]
         # One gather; what it reads behind a document's end, padding replaces.
         tokens_BL = arrays["tokens"].take(starts[:, None] + columns, mode="clip").astype(np.int64)
-        tokens_BL[~mask_BL] = PAD
+        tokens_BL[~mask_BL] = self._pad
         targets = arrays["labels"][examples].astype(np.int64)
         return Batch(torch.from_numpy(tokens_BL), torch.from_numpy(mask_BL), torch.from_numpy(targets))
 
     def _class_counts(self, split: str, num_classes: int) -> np.ndarray:
         return np.bincount(self._arrays[split]["labels"][: self._sizes[split]], minlength=num_classes)
 
-    def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task:
+    def _task(self, meta: dict[str, Any]) -> Task:
         labels = tuple(meta["labels"])
         train, val = (self._class_counts(split, len(labels)) for split in ("train", "val"))
         accuracy = float(val[train.argmax()] / val.sum())
@@ -151,7 +156,8 @@ class LabelledDocuments(TextData):
             labels,
             cross_entropy(train, val),
             accuracy,
-            tokens_per_char,
+            self._tokens_per["chars"],
+            self._tokens_per["bytes"],
         )
 
     def _facts(self) -> dict[str, Any]:
@@ -185,13 +191,22 @@ class PackedWindows(TextData):
         tokens = torch.from_numpy(self._arrays[split]["tokens"][positions].astype(np.int64))
         return Batch(tokens[:, :-1].contiguous(), None, tokens[:, 1:].contiguous())
 
-    def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task:
+    def _task(self, meta: dict[str, Any]) -> Task:
         vocab_size = meta["vocab_size"]
         train, val = (
             counts(self._arrays[split]["tokens"][1 : self._sizes[split] * self._config.max_len + 1], vocab_size)
             for split in ("train", "val")
         )
-        return Task("lm", vocab_size, vocab_size, (), cross_entropy(train, val), None, tokens_per_char)
+        return Task(
+            "lm",
+            vocab_size,
+            vocab_size,
+            (),
+            cross_entropy(train, val),
+            None,
+            self._tokens_per["chars"],
+            self._tokens_per["bytes"],
+        )
 
     def _facts(self) -> dict[str, Any]:
         lengths = np.diff(self._arrays["train"]["offsets"])

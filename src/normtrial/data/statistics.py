@@ -49,6 +49,18 @@ def padding_share(lengths: np.ndarray, batches: np.ndarray) -> float:
     return float(1 - rows.sum() / (rows.max(axis=1).sum() * batches.shape[1]))
 
 
+def unknown_share(tokens: np.ndarray, unk: int | None) -> float:
+    """Share of tokens that stand for what the vocabulary cannot spell.
+
+    >>> unknown_share(np.array([5, 2, 7, 2]), 2), unknown_share(np.array([5, 2]), None)
+    (0.5, 0.0)
+    """
+    if unk is None:
+        return 0.0
+    pieces = np.array_split(tokens, len(tokens) // PIECE + 1)
+    return sum(np.count_nonzero(piece == unk) for piece in pieces) / len(tokens)
+
+
 def describe(info: dict[str, Any]) -> str:
     """What a person wants to know of a set, in two lines."""
     examples = " + ".join(f"{info['examples'][split]:,} {split}" for split in ("train", "val", "test"))
@@ -60,8 +72,12 @@ def describe(info: dict[str, Any]) -> str:
         if info["task"] == "lm"
         else f"{info['truncated_share']:.1%} truncated, {info['padding_share']:.1%} of a batch is padding"
     )
+    title = f"{info['name']} (synthetic)" if info["synthetic"] else info["name"]
+    unknown = "".join(
+        f", {share:.2%} of {split} unknown" for split, share in info["unknown_share"].items() if share
+    )
     return (
-        f"{info['name']}: {examples} {unit}, vocabulary {info['vocab_size']:,}; "
+        f"{title}: {examples} {unit}, vocabulary {info['vocab_size']:,} ({info['tokenizer'][:15]}){unknown}; "
         f"dropped: {reasons or 'nothing'}\n"
         f"document length in tokens: median {length['median']:,}, 95 % {length['p95']:,}, "
         f"max {length['max']:,}; {packing}"

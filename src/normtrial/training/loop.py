@@ -155,6 +155,7 @@ class Loop:
                     device=self.s.device,
                     computing=self.s.computing,
                     tokens_per_char=task.tokens_per_char.get(split, math.nan),
+                    tokens_per_byte=task.tokens_per_byte.get(split, math.nan),
                 )
             row |= score(predictions, task.kind, split + suffix)
         self.progress.note(row)

@@ -23,6 +23,7 @@ class Predictions:
     predicted: np.ndarray | None = None  # class numbers; None for a language model
     labels: np.ndarray | None = None
     tokens_per_char: float = math.nan  # of the split; language models only
+    tokens_per_byte: float = math.nan
 
 
 Function = Callable[[Predictions], float]
@@ -71,6 +72,11 @@ def bits_per_char(p: Predictions) -> float:
     return loss_nats(p) / math.log(2) * p.tokens_per_char
 
 
+def bits_per_byte(p: Predictions) -> float:
+    """mean loss / ln 2 × tokens a byte of UTF-8: compares between vocabularies and scripts."""
+    return loss_nats(p) / math.log(2) * p.tokens_per_byte
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A row of the table. `<split>`, `<site>` and `<kind>` stand for what varies in a name."""
@@ -115,6 +121,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("<split>/macro_f1", "1", "max", "F1 averaged over classes", "classification", macro_f1),
     Metric("<split>/perplexity", "1", "min", "exp of the mean loss a token", "lm", perplexity),
     Metric("<split>/bits_per_char", "bits", "min", "loss a character, in bits", "lm", bits_per_char),
+    Metric("<split>/bits_per_byte", "bits", "min", "loss a byte of UTF-8, in bits", "lm", bits_per_byte),
 )
 
 
