@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
+from normtrial.data import user_config
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig, WindowsConfig
 from normtrial.data.synthetic import CopyConfig, OrderConfig
 from normtrial.network.model import ModelConfig
@@ -61,6 +62,7 @@ def register() -> None:
         ("data", "language_model", LanguageModelConfig),
         ("data", "order", OrderConfig),
         ("data", "copy", CopyConfig),
+        *(("data", name, given) for name, given in user_config.SCHEMAS.items()),
         ("optim", "adamw", OptimConfig),
         ("precision", "precision", PrecisionConfig),
         ("log", "file", FileLogConfig),

@@ -84,7 +84,7 @@ def _key(source: Source, tokenizer: str, vocab_size: int | None) -> str:
     code = [
         *(here / f"{name}.py" for name in ("prepare", "gather", "select", "arrays")),
         *sorted((here / "tokenizer").glob("*.py")),
-        *sorted((here / "sources").glob("*.py")),
+        *sorted((here / "sources").rglob("*.py")),
     ]
     parts = [
         source.identity,

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from normtrial.data.select import clean, select
+from normtrial.data.sources.given.classes import ordered
 from normtrial.data.sources.source import SPLITS, Source
 from normtrial.errors import require
 
@@ -66,7 +67,7 @@ def _gather(source: Source, cache: Path, scratch: str) -> Gathered:
     kept, dropped = select(documents, source.official_test)
     for split in SPLITS:
         require(len(kept[split]) > 0, f"data={source.name} leaves no document in its {split} split ({dropped}).")
-    labels = sorted(set(documents.unique("label")) - {""})
+    labels = ordered(set(documents.unique("label")) - {""})
     require(
         source.kind == "lm" or len(labels) >= 2,
         f"data={source.name} has a single class {labels}: nothing to classify.",

@@ -2,6 +2,7 @@
 
 import hashlib
 from array import array
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from normtrial.data.sources.source import SPLITS, text_digest
 
-EMPTY = len(SPLITS)  # the split of a text that has nothing
+LEFT_OUT = len(SPLITS)  # the split of an empty text, and of one that its source drops
 
 
 def clean(text: str) -> str:
@@ -36,8 +37,8 @@ def select(documents: Iterable[Any], official_test: bool = False) -> tuple[dict[
     The first of equal texts stays, whatever its split; texts that appear under several labels go altogether.
     An official test split stays as published, so that results compare; what it repeats goes from the others.
     """
-    key, order, split, label = _digests(documents)
-    rows = np.flatnonzero(split != EMPTY)
+    left_out, key, order, split, label = _digests(documents)
+    rows = np.flatnonzero(split != LEFT_OUT)
     _, first, group = np.unique(key[rows], return_index=True, return_inverse=True)  # a group: rows of equal texts
     copies = np.bincount(group)
     published = official_test & (split[rows] == SPLITS.index("test"))
@@ -45,7 +46,8 @@ def select(documents: Iterable[Any], official_test: bool = False) -> tuple[dict[
     labels_differ = np.bincount(group, label[rows] != label[rows[first]][group]) > 0
     good = (in_test == 0) & ~labels_differ
     dropped = {
-        "empty": len(split) - len(rows),
+        "empty": 0,
+        **left_out,
         "duplicates": int((copies - 1)[good].sum()),
         "conflicting_labels": int(copies[(in_test == 0) & labels_differ].sum()),
     }
@@ -57,15 +59,18 @@ def select(documents: Iterable[Any], official_test: bool = False) -> tuple[dict[
     return {name: kept[split[kept] == index] for index, name in enumerate(SPLITS)}, dropped
 
 
-def _digests(documents: Iterable[Any]) -> tuple[np.ndarray, ...]:
-    """By row, in 41 bytes a document: key of equality, SHA-1, number of split or `EMPTY`, number of label."""
+def _digests(documents: Iterable[Any]) -> tuple[Counter[str], np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """How many are left out by reason; by row, in 41 bytes a document: key, SHA-1, split or `LEFT_OUT`, label."""
+    left_out: Counter[str] = Counter()
     keys, orders, splits, labels = bytearray(), bytearray(), bytearray(), array("i")
     number: dict[str, int] = {}
     for row in documents:
         keys += duplicate_key(row["text"])[:16]  # half a SHA-256: still no accident in 2**64 documents
         orders += bytes.fromhex(text_digest(row["text"]))
-        splits.append(SPLITS.index(row["split"]) if row["text"] else EMPTY)
+        reason = row["dropped"] or ("" if row["text"] else "empty")
+        left_out.update([reason] if reason else [])
+        splits.append(LEFT_OUT if reason else SPLITS.index(row["split"]))
         labels.append(number.setdefault(row["label"], len(number)))
     types = (keys, "S16"), (orders, "S20"), (splits, np.uint8), (labels, np.int32)
     key, order, split, label = (np.frombuffer(content, kind) for content, kind in types)
-    return key, order, split, label
+    return left_out, key, order, split, label
