@@ -12,7 +12,7 @@ from normtrial.data import arrays, prepare
 from normtrial.data.arrays import fingerprint, save
 from normtrial.data.dataset import TextData
 from normtrial.data.select import duplicate_key, select
-from normtrial.data.sources.source import SPLITS, text_digest
+from normtrial.data.sources.source import SPLITS, Document, text_digest
 from normtrial.data.statistics import counts
 from tests.data.test_preparation import usual
 
@@ -50,7 +50,7 @@ def test_documents_are_selected_by_the_rules(seed: int, official_test: bool) -> 
     rng = random.Random(seed)
     texts = [*map(str, range(rng.choice([3, 40]))), "two words", "two  Words", ""]
     rows = [
-        {"text": rng.choice(texts), "split": rng.choice(SPLITS), "label": rng.choice("xxxy")}
+        Document(rng.choice(texts), rng.choice(SPLITS), rng.choice("xxxy"))._asdict()
         for _ in range(rng.choice([1, 60]))
     ]
     kept, dropped = select(rows, official_test)
