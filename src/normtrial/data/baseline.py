@@ -2,7 +2,7 @@
 
 Classification: TF-IDF and logistic regression (scikit-learn) on whole documents, whatever `data.max_len`. Terms
 are words and pairs of words; where the text is written without spaces, one to three characters.
-Language models: PPMd (Cleary & Witten 1984; variant H of Shkarin 2001), which blends contexts of up to 12 bytes.
+Language models: PPMd (prediction by partial matching; variant H of Shkarin 2001), with contexts of up to 12 bytes.
 What it needs for a split behind the training split, by difference of compressed sizes; so it goes on learning
 within the split, which a Transformer in evaluation does not.
 
