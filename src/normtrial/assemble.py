@@ -118,8 +118,8 @@ def build_sinks(
                 run_dir=folder.path,
                 run_id=folder.run_id,
                 name=meta["name"],
-                flat_config=dict(leaves(as_dict(config))),
-                meta={**meta, "data": data.info},
+                flat_config=dict(leaves({**as_dict(config), "text": data.info})),
+                meta=meta,
                 group=job.sweep.name if job.sweep else None,
             )
         )

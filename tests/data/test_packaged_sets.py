@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from normtrial.data import catalogue
@@ -59,7 +60,7 @@ def fetched(name: str) -> Packaged:
 
 
 @cache
-def chosen(name: str) -> tuple[Rows, dict[str, list[int]], dict[str, int]]:
+def chosen(name: str) -> tuple[Rows, dict[str, np.ndarray], dict[str, int]]:
     """Every row of a set, the rows kept by split, and what was dropped."""
     source = fetched(name)
     rows = [{**row._asdict(), "text": clean(row.text)} for row in source.documents(CACHE)]
@@ -171,5 +172,5 @@ def test_a_set_is_prepared_and_makes_batches(name: str, cache: Path) -> None:
     data = catalogue.load(config, cache)
     assert tuple(data.info["documents"].values()) == MEASURED[name][0]
     batch = data.train_batch(0, seed=0)
-    assert batch.num_examples == config.batch_size
+    assert len(batch.targets) == config.batch_size
     assert batch.tokens_BL.shape[1] <= config.max_len

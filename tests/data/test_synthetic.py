@@ -33,7 +33,7 @@ OPTIONS = {
     "order": ("num_documents", "min_words", "max_words", "num_fillers"),
     "copy": ("num_documents", "half", "num_symbols"),
 }
-PINNED = {"order": "07d180b5f22776be", "copy": "d4253356403d8a13"}
+PINNED = {"order": "19d4178aa6dc5d81", "copy": "19f20ccfab2d85e9"}
 
 
 def drawn(name: str, **changes: Any) -> list[Document]:
@@ -47,7 +47,8 @@ def drawn(name: str, **changes: Any) -> list[Document]:
 @pytest.mark.parametrize("name", PINNED)
 def test_what_is_drawn_never_changes(name: str) -> None:
     documents = drawn(name)
-    assert hashlib.sha256(repr(documents).encode()).hexdigest()[:16] == PINNED[name]
+    content = repr([(document.text, document.split, document.label) for document in documents])
+    assert hashlib.sha256(content.encode()).hexdigest()[:16] == PINNED[name]
     random.seed(7)  # nobody else's draws matter
     assert drawn(name) == documents
 

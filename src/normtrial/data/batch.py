@@ -23,11 +23,6 @@ class Batch:
         return Batch(self.tokens_BL.to(device), mask_BL, self.targets.to(device))
 
     @property
-    def num_examples(self) -> int:
-        """Documents or windows."""
-        return self.tokens_BL.shape[0]
-
-    @property
     def num_tokens(self) -> int:
         """Valid tokens; padding doesn't count."""
         return self.tokens_BL.numel() if self.mask_BL is None else int(self.mask_BL.sum())

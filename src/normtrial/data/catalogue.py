@@ -61,6 +61,11 @@ def load(config: TextConfig, cache: Path) -> TextData:
     # torch, tokenizers and datasets only now: `--help` and a misspelt key must answer at once.
     from normtrial.data.dataset import open_data
 
+    return open_data(prepared(config, cache), config)
+
+
+def prepared(config: TextConfig, cache: Path) -> Path:
+    """The folder of the configured set's arrays below `cache`, made on the first call."""
     config.check()
     source = config.chosen()
 
@@ -70,14 +75,14 @@ def load(config: TextConfig, cache: Path) -> TextData:
         prepare(source, config.tokenizer, config.vocab_size, folder, cache)
 
     folder = cache / f"{source.name}-{_key(source, config.tokenizer, config.vocab_size)}"
-    return open_data(folders.ensure(folder, build), config)
+    return folders.ensure(folder, build)
 
 
 def _key(source: Source, tokenizer: str, vocab_size: int | None) -> str:
     """Changes with all that prepared arrays depend on: text, vocabulary, our code, versions of libraries."""
     here = Path(__file__).parent
     code = [
-        *(here / f"{name}.py" for name in ("prepare", "select", "arrays")),
+        *(here / f"{name}.py" for name in ("prepare", "gather", "select", "arrays")),
         *sorted((here / "tokenizer").glob("*.py")),
         *sorted((here / "sources").rglob("*.py")),
     ]

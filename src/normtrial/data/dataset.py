@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from normtrial.data import baseline
 from normtrial.data.arrays import read
 from normtrial.data.batch import Batch, Task
 from normtrial.data.config import ClassificationConfig, TextConfig
 from normtrial.data.sources.source import SPLITS
-from normtrial.data.statistics import cross_entropy, length_quantiles, padding_share
+from normtrial.data.statistics import counts, cross_entropy, length_quantiles, padding_share
 from normtrial.errors import require
 
 BUCKET_BATCHES = 50  # sorted together: enough to find like lengths, few enough to mix well
@@ -78,6 +79,10 @@ class TextData(ABC):
         for start in range(0, size, self._config.batch_size):
             yield self._batch(split, np.arange(start, min(start + self._config.batch_size, size)))
 
+    def documents_used(self) -> dict[str, int]:
+        """By split, how many of its documents, the first ones, the examples are taken from."""
+        return self._sizes
+
     def epoch(self, step: int) -> float:
         """How often the training split has been seen after that many steps."""
         return step / self.batches_per_epoch
@@ -129,10 +134,11 @@ class LabelledDocuments(TextData):
         arrays = self._arrays[split]
         starts = arrays["offsets"][examples]
         lengths = np.minimum(arrays["offsets"][examples + 1] - starts, self._config.max_len)
-        tokens_BL = np.full((len(examples), int(lengths.max())), self._pad, dtype=np.int64)
-        for row, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-            tokens_BL[row, :length] = arrays["tokens"][start : start + length]
-        mask_BL = np.arange(tokens_BL.shape[1]) < lengths[:, None]
+        columns = np.arange(lengths.max())
+        mask_BL = columns < lengths[:, None]
+        # One gather; what it reads behind a document's end, padding replaces.
+        tokens_BL = arrays["tokens"].take(starts[:, None] + columns, mode="clip").astype(np.int64)
+        tokens_BL[~mask_BL] = self._pad
         targets = arrays["labels"][examples].astype(np.int64)
         return Batch(torch.from_numpy(tokens_BL), torch.from_numpy(mask_BL), torch.from_numpy(targets))
 
@@ -175,6 +181,11 @@ class PackedWindows(TextData):
     def _available(self, split: str) -> int:
         return max(0, self._arrays[split]["tokens"].size - 1) // self._config.max_len
 
+    def documents_used(self) -> dict[str, int]:
+        """By split, the number of documents that windows touch."""
+        last = {split: size * self._config.max_len for split, size in self._sizes.items()}  # the last target
+        return {s: int(np.searchsorted(self._arrays[s]["offsets"], last[s], side="right")) for s in SPLITS}
+
     def _batch(self, split: str, examples: np.ndarray) -> Batch:
         positions = examples[:, None] * self._config.max_len + np.arange(self._config.max_len + 1)
         tokens = torch.from_numpy(self._arrays[split]["tokens"][positions].astype(np.int64))
@@ -183,10 +194,7 @@ class PackedWindows(TextData):
     def _task(self, meta: dict[str, Any]) -> Task:
         vocab_size = meta["vocab_size"]
         train, val = (
-            np.bincount(
-                self._arrays[split]["tokens"][1 : self._sizes[split] * self._config.max_len + 1],
-                minlength=vocab_size,
-            )
+            counts(self._arrays[split]["tokens"][1 : self._sizes[split] * self._config.max_len + 1], vocab_size)
             for split in ("train", "val")
         )
         return Task(
@@ -211,4 +219,7 @@ KINDS = {"classification": LabelledDocuments, "lm": PackedWindows}
 def open_data(folder: Path, config: TextConfig) -> TextData:
     """The batches of a prepared folder."""
     meta, arrays = read(folder)
-    return KINDS[config.kind](config, meta, arrays)
+    data = KINDS[config.kind](config, meta, arrays)
+    if found := baseline.known(folder, data.documents_used()):
+        data.info["baseline"] = found
+    return data

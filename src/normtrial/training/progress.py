@@ -118,14 +118,18 @@ def final_table(summary: dict[str, Any], about: str = "") -> Group:
     best = summary.get("best") or {}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("metric", no_wrap=True)
-    for title in ("value ± se", "best (step)", "trivial"):
+    baseline = baseline_of(summary)
+    titles = ["value ± se", "best (step)", "trivial", *(["baseline"] if baseline else [])]
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for name in metrics:
         evaluated = name == "train/loss_nats" or name.startswith(("val/", "test/"))
         if evaluated and not name.endswith("_se"):
             at = f"{number(best[name][0])} ({best[name][1]})" if name in best else ""
             reference = trivial.get(name.rsplit("/", 1)[1]) if name.startswith("val/") else None
-            table.add_row(name, with_error(metrics, name), at, "" if reference is None else number(reference))
+            others = [reference, *([baseline["metrics"].get(name)] if baseline else [])]
+            cells = ["" if value is None else number(value) for value in others]
+            table.add_row(name, with_error(metrics, name), at, *cells)
     status = Text(f"{summary['name']} ")
     status.append(summary["status"], STYLES.get(summary["status"], ""))
     reason = f": {summary['reason']}" if summary.get("reason") else ""
@@ -136,10 +140,17 @@ def final_table(summary: dict[str, Any], about: str = "") -> Group:
     lines = [Text(), status, table]
     if about:
         lines.append(Text(about))
+    if baseline:
+        lines.append(Text(f"baseline: {baseline['model']}"))
     if summary.get("events"):
         counts = ", ".join(f"{num} × {in_words(kind)}" for kind, num in summary["events"].items())
         lines.append(Text(f"events: {counts}"))
     return Group(*lines)
+
+
+def baseline_of(summary: dict[str, Any]) -> dict[str, Any] | None:
+    """The `model` and `metrics` that are reached without a Transformer on the same text, where it was measured."""
+    return (summary.get("data") or {}).get("baseline")
 
 
 def in_words(kind: str) -> str:
