@@ -20,6 +20,7 @@ BBC = {
     "limit": None,
     "eval_limit": None,
     "batching": "random",
+    "truncate": "head",
 }
 SOTU = {
     "source": "sotu",
@@ -88,6 +89,8 @@ def load_toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., T
         }
         if kind == "lm":
             return catalogue.load(LanguageModelConfig(**values), tmp_path)
-        return catalogue.load(ClassificationConfig(**{"batching": "random", **values}), tmp_path)
+        return catalogue.load(
+            ClassificationConfig(**{"batching": "random", "truncate": "head", **values}), tmp_path
+        )
 
     return load

@@ -6,6 +6,7 @@ they ask for the same steps. B examples, L positions.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from normtrial.data.config import ClassificationConfig, TextConfig
 from normtrial.data.sources.source import SPLITS
 from normtrial.data.statistics import cross_entropy, length_quantiles, padding_share
 from normtrial.data.tokenizer import PAD
+from normtrial.data.truncation import cut
+from normtrial.data.view import PLAIN, View, by_class, by_length, in_order
+from normtrial.data.words import reworded
 from normtrial.errors import require
 
 BUCKET_BATCHES = 50  # sorted together: enough to find like lengths, few enough to mix well
@@ -32,8 +36,10 @@ class TextData(ABC):
     info: dict[str, Any]
     fingerprint: str
 
-    def __init__(self, config: TextConfig, meta: dict[str, Any], arrays: Arrays):
+    def __init__(self, config: TextConfig, meta: dict[str, Any], arrays: Arrays, folder: Path):
         self._config, self._arrays = config, arrays
+        file = folder / "tokenizer.json"
+        self._reworded = cache(lambda split, words: reworded(arrays[split], file, words))
         self.fingerprint = meta["fingerprint"]
         self._sizes = {split: self._size(split) for split in SPLITS}
         for split, size in self._sizes.items():
@@ -65,13 +71,27 @@ class TextData(ABC):
         epoch, batch = divmod(step, self.batches_per_epoch)
         if self._order_of is None or self._order_of[0] != (seed, epoch):
             self._order_of = (seed, epoch), self._order(np.random.default_rng([seed, epoch]))
-        return self._batch("train", self._order_of[1][batch])
+        return self._batch(self._arrays["train"], self._order_of[1][batch], self._config.max_len)
 
-    def eval_batches(self, split: str) -> Iterator[Batch]:
+    def eval_batches(self, split: str, view: View = PLAIN) -> Iterator[Batch]:
         """Every example of a split exactly once, in fixed order; the last batch may be smaller."""
-        size = self._sizes[split]
-        for start in range(0, size, self._config.batch_size):
-            yield self._batch(split, np.arange(start, min(start + self._config.batch_size, size)))
+        arrays, max_len = self._shown(split, view), view.max_len or self._config.max_len
+        size, batch_size = self.eval_size(split, view), view.batch_size or self._config.batch_size
+        batches = by_class(arrays["labels"][:size], batch_size) if view.one_class else in_order(size, batch_size)
+        for examples in batches:
+            yield self._batch(arrays, examples, max_len)
+
+    def tokens_per_char(self, split: str, view: View = PLAIN) -> float:
+        """Of the split as it is shown: turns nats a token into bits a character."""
+        words = view.words
+        return self._reworded(split, words).tokens_per_char if words else self.task.tokens_per_char[split]
+
+    def eval_size(self, split: str, view: View = PLAIN) -> int:
+        """Examples that are shown of a split."""
+        return self._sizes[split]
+
+    def _shown(self, split: str, view: View) -> dict[str, np.ndarray]:
+        return self._reworded(split, view.words).arrays if view.words else self._arrays[split]
 
     def epoch(self, step: int) -> float:
         """How often the training split has been seen after that many steps."""
@@ -87,7 +107,7 @@ class TextData(ABC):
         """Examples of a split before `limit`."""
 
     @abstractmethod
-    def _batch(self, split: str, examples: np.ndarray) -> Batch: ...
+    def _batch(self, arrays: dict[str, np.ndarray], examples: np.ndarray, max_len: int) -> Batch: ...
 
     @abstractmethod
     def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task: ...
@@ -98,7 +118,7 @@ class TextData(ABC):
 
 
 class LabelledDocuments(TextData):
-    """One document an example, cut behind `max_len` tokens, padded to the longest of its batch."""
+    """One document an example, cut to `max_len` tokens, padded to the longest of its batch."""
 
     _config: ClassificationConfig
 
@@ -108,6 +128,10 @@ class LabelledDocuments(TextData):
     def _lengths(self, split: str) -> np.ndarray:
         """Tokens of each used document before truncation."""
         return np.diff(self._arrays[split]["offsets"])[: self._sizes[split]]
+
+    def length_buckets(self, split: str, num_buckets: int) -> list[np.ndarray]:
+        """Evaluated examples by length before truncation, the shortest first, in buckets of equal size."""
+        return by_length(self._lengths(split), num_buckets)
 
     def _order(self, rng: np.random.Generator) -> np.ndarray:
         order = super()._order(rng)
@@ -120,13 +144,12 @@ class LabelledDocuments(TextData):
         ]
         return rng.permutation(np.concatenate(chunks))  # rows, that is batches, not examples
 
-    def _batch(self, split: str, examples: np.ndarray) -> Batch:
-        arrays = self._arrays[split]
-        starts = arrays["offsets"][examples]
-        lengths = np.minimum(arrays["offsets"][examples + 1] - starts, self._config.max_len)
+    def _batch(self, arrays: dict[str, np.ndarray], examples: np.ndarray, max_len: int) -> Batch:
+        starts, ends = arrays["offsets"][examples], arrays["offsets"][examples + 1]
+        lengths = np.minimum(ends - starts, max_len)
         tokens_BL = np.full((len(examples), int(lengths.max())), PAD, dtype=np.int64)
-        for row, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-            tokens_BL[row, :length] = arrays["tokens"][start : start + length]
+        for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            tokens_BL[row, : lengths[row]] = cut(arrays["tokens"][start:end], max_len, self._config.truncate)
         mask_BL = np.arange(tokens_BL.shape[1]) < lengths[:, None]
         targets = arrays["labels"][examples].astype(np.int64)
         return Batch(torch.from_numpy(tokens_BL), torch.from_numpy(mask_BL), torch.from_numpy(targets))
@@ -167,11 +190,17 @@ class PackedWindows(TextData):
     """
 
     def _available(self, split: str) -> int:
-        return max(0, self._arrays[split]["tokens"].size - 1) // self._config.max_len
+        return _num_windows(self._arrays[split], self._config.max_len)
 
-    def _batch(self, split: str, examples: np.ndarray) -> Batch:
-        positions = examples[:, None] * self._config.max_len + np.arange(self._config.max_len + 1)
-        tokens = torch.from_numpy(self._arrays[split]["tokens"][positions].astype(np.int64))
+    def eval_size(self, split: str, view: View = PLAIN) -> int:
+        """Windows of a split; where they have another length, so many that they hold no more tokens."""
+        max_len = view.max_len or self._config.max_len
+        wanted = max(1, self._sizes[split] * self._config.max_len // max_len)
+        return min(wanted, _num_windows(self._shown(split, view), max_len))
+
+    def _batch(self, arrays: dict[str, np.ndarray], examples: np.ndarray, max_len: int) -> Batch:
+        positions = examples[:, None] * max_len + np.arange(max_len + 1)
+        tokens = torch.from_numpy(arrays["tokens"][positions].astype(np.int64))
         return Batch(tokens[:, :-1].contiguous(), None, tokens[:, 1:].contiguous())
 
     def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task:
@@ -190,10 +219,14 @@ class PackedWindows(TextData):
         return {"length_tokens": length_quantiles(lengths), "truncated_share": 0.0, "padding_share": 0.0}
 
 
+def _num_windows(arrays: dict[str, np.ndarray], max_len: int) -> int:
+    return max(0, arrays["tokens"].size - 1) // max_len
+
+
 KINDS = {"classification": LabelledDocuments, "lm": PackedWindows}
 
 
 def open_data(folder: Path, config: TextConfig) -> TextData:
     """The batches of a prepared folder."""
     meta, arrays = read(folder)
-    return KINDS[config.kind](config, meta, arrays)
+    return KINDS[config.kind](config, meta, arrays, folder)

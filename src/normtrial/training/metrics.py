@@ -1,6 +1,8 @@
 """Every number that a run logs: one table with unit, direction and meaning. Needs no torch.
 
 A new metric of evaluation is one function of `Predictions` and one row; a test checks that nothing else is logged.
+Those of evaluation are named `split[/shift][/batch_stats]/metric`, as in `val/shuffle_words_0.2/accuracy`; shifts
+are those of `training.shifts`, and buckets of length (`val/length_1of4/accuracy`: the shortest quarter).
 """
 
 import math
@@ -12,7 +14,11 @@ from typing import Literal
 import numpy as np
 
 Direction = Literal["min", "max"] | None
-SPLITS = r"(?:val|test)(?:/batch_stats)?"
+_SHIFT = (
+    r"(?:shuffle_words|drop_words|noise)_[\d.e-]+|(?:max_len|batch_size)_\d+|length_\d+of\d+"
+    r"|one_class_batches|streaming"
+)
+SPLITS = rf"(?:val|test)(?:/(?:{_SHIFT}))?(?:/batch_stats)?"
 
 
 @dataclass(slots=True)
@@ -23,6 +29,11 @@ class Predictions:
     predicted: np.ndarray | None = None  # class numbers; None for a language model
     labels: np.ndarray | None = None
     tokens_per_char: float = math.nan  # of the split; language models only
+
+    def part(self, entries: np.ndarray) -> "Predictions":
+        """Only these entries."""
+        chosen = (None if values is None else values[entries] for values in (self.predicted, self.labels))
+        return Predictions(self.loss[entries], *chosen, tokens_per_char=self.tokens_per_char)
 
 
 Function = Callable[[Predictions], float]
@@ -73,7 +84,7 @@ def bits_per_char(p: Predictions) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A row of the table. `<split>`, `<site>` and `<kind>` stand for what varies in a name."""
+    """A row of the table. `<split>` (with shift and statistics), `<site>` and `<kind>` vary in a name."""
 
     pattern: str
     unit: str
@@ -121,8 +132,8 @@ METRICS: tuple[Metric, ...] = (
 def find(name: str) -> Metric | None:
     """The row that describes a logged name.
 
-    >>> find("val/batch_stats/accuracy").direction
-    'max'
+    >>> find("val/batch_stats/accuracy").direction, find("test/noise_0.5/batch_stats/loss_nats").unit
+    ('max', 'nats')
     >>> find("grad/block00.norm1/norm").unit
     '1'
     """
