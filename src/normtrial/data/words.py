@@ -89,7 +89,7 @@ def reworded(arrays: dict[str, np.ndarray], tokenizer_file: Path, words: Words) 
     texts = tokenizer.decode_batch([document.tolist() for document in documents])
     texts = [words.changed(text, number) for number, text in enumerate(texts)]
     found = [
-        ids + [bpe.EOS] * (len(document) > 0 and document[-1] == bpe.EOS)
+        [*ids, bpe.EOS] if document.size and document[-1] == bpe.EOS else ids
         for ids, document in zip(bpe.encode(tokenizer, texts), documents, strict=True)
     ]
     changed = {

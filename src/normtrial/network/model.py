@@ -55,6 +55,11 @@ class ModelConfig:
             raise not_one_of("model.activation", self.activation, ACTIVATIONS)
         if self.positions not in POSITIONS:
             raise not_one_of("model.positions", self.positions, POSITIONS)
+        require(
+            self.positions != "rotary" or self.d_model // self.num_heads % 2 == 0,
+            f"model.positions=rotary turns pairs of features, and a head has {self.d_model // self.num_heads} "
+            "(model.d_model / model.num_heads); make that even.",
+        )
         if self.qk_norm not in QK_NORMS:
             raise not_one_of("model.qk_norm", self.qk_norm, QK_NORMS)
 

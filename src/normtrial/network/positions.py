@@ -8,7 +8,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from normtrial.errors import ConfigError, require
+from normtrial.errors import ConfigError
 
 BASE = 10_000.0  # of the wavelengths, in both papers
 
@@ -75,11 +75,7 @@ class RotaryPositions(nn.Module):
 
     def __init__(self, head_width: int, max_len: int):
         super().__init__()
-        require(
-            head_width % 2 == 0,
-            f"model.positions=rotary turns pairs of features, and a head has {head_width} (model.d_model / "
-            "model.num_heads); make that even.",
-        )
+        assert head_width % 2 == 0
         self.head_width = head_width
         self.register_buffer("table", self._table(max_len), persistent=False)
 

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,31 @@ _SHIFT = (
     r"|one_class_batches|streaming"
 )
 SPLITS = rf"(?:val|test)(?:/(?:{_SHIFT}))?(?:/batch_stats)?"
+_EVALUATED = re.compile(rf"(val|test)(?:/({_SHIFT}))?(/batch_stats)?/(\w+)")
+
+
+class Evaluated(NamedTuple):
+    """The parts of an evaluation metric's name."""
+
+    split: str  # val or test
+    shift: str  # "" for the plain evaluation
+    statistics: str  # "" for running statistics or none; "/batch_stats"
+    metric: str
+
+    @property
+    def name(self) -> str:
+        """The whole name."""
+        return f"{self.split}{'/' if self.shift else ''}{self.shift}{self.statistics}/{self.metric}"
+
+
+def evaluated(name: str) -> Evaluated | None:
+    """The parts of a name; None where it is no evaluation's.
+
+    >>> evaluated("val/noise_0.5/batch_stats/accuracy")
+    Evaluated(split='val', shift='noise_0.5', statistics='/batch_stats', metric='accuracy')
+    """
+    match = _EVALUATED.fullmatch(name)
+    return Evaluated(*(part or "" for part in match.groups())) if match else None
 
 
 @dataclass(slots=True)
