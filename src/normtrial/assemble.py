@@ -96,31 +96,31 @@ def build_setup(
         sinks=sinks,
         checkpoints=checkpoints,
         stop_requested=stop_requested,
-        shifts=build_shifts(config, model, data),
+        shifts=build_shifts(config, model),
     )
 
 
-def build_shifts(config: Config, model: Transformer, data: TextData) -> Shifts:
-    """The evaluations beside the plain ones.
-
-    Raises:
-        ConfigError: a split is too short for one of them.
-    """
-    shifts, buckets = config.eval.shifts(), config.eval.length_buckets
+def refuse_short_splits(config: Config, data: TextData) -> None:
+    """Raise `ConfigError` where a split is too short for an evaluation that is asked for."""
+    buckets = config.eval.length_buckets
     for split in ("val", "test"):
-        for shift in shifts:
+        for shift in config.eval.shifts():
             require(
                 data.eval_size(split, shift.view) > 0,
                 f"The {split} split of data={config.data.source} has no example left under {shift.name}.",
             )
         require(
             buckets is None or buckets <= data.eval_size(split),
-            f"eval.length_buckets={buckets} is more than the {split} split of {config.data.source} has examples.",
+            f"eval.length_buckets={buckets} is more than the {split} split of data={config.data.source} holds.",
         )
+
+
+def build_shifts(config: Config, model: Transformer) -> Shifts:
+    """The evaluations beside the plain ones."""
     return Shifts(
-        each=tuple(shifts),
+        each=tuple(config.eval.shifts()),
         always=config.eval.when == "always",
-        length_buckets=buckets,
+        length_buckets=config.eval.length_buckets,
         noisy=lambda sigma: noisy(model.embedding, sigma, config.eval.seed),
     )
 

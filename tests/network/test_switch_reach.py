@@ -1,23 +1,31 @@
-"""No dead switches: every option of every norm, placement and model file changes the model, and the run id.
+"""No dead switches: every option of every norm, placement and model file changes the model, and the run id; every
+option of evaluation changes the metrics.
 
 Dead switches are the commonest defect of published norm code: an eps that reaches some instances only, a flag that
 nobody reads. So each option is set to another allowed value, and the modules or the numbers must differ.
 """
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache as remembered
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from normtrial.assemble import build_model, build_shifts
+from normtrial.config import Config
+from normtrial.data import catalogue
 from normtrial.errors import ConfigError
 from normtrial.identity import run_id
 from normtrial.network.model import Transformer
 from normtrial.training.evaluate import mean_loss
+from normtrial.training.evaluations import evaluate
+from normtrial.training.shifts import EvalConfig
 from tests.network.models import CLASSES, SMALL, build, disturb, lengths_mask, tokens
 from tests.norms.options import CONF, TASKS, chosen, leaves, other_values, settings
+from tests.training.toy import make_loop
 
 GROUPS = ("norm", "placement", "model")
 FILES = [(group, path.stem) for group in GROUPS for path in sorted((CONF / group).glob("*.yaml"))]
@@ -77,7 +85,7 @@ def evidence(choice: tuple[str, ...], values: dict[str, Any]) -> Iterator[tuple[
                 yield f"{task} numbers, half precision {half}", str(refused)
 
 
-@cache
+@remembered
 def shipped(choice: tuple[str, ...]) -> Evidence:
     return dict(evidence(choice, {}))
 
@@ -110,6 +118,39 @@ def test_switch_reaches_the_model_and_the_run_id(group: str, file: str, leaf: st
     assert any(differs(value, before.get(name)) for name, value in evidence(choice, changed)), (
         f"{changed} changes neither modules nor numbers: a dead switch"
     )
+
+
+EVAL = {  # each option's other value, and what must be on for it to be seen
+    "when": ("always", {"batch_size": 2}),
+    "seed": (1, {"shuffle_words": 0.5}),
+    "shuffle_words": (0.5, {}),
+    "drop_words": (0.5, {}),
+    "max_len": (8, {}),
+    "batch_size": (2, {}),
+    "noise": (0.5, {}),
+    "length_buckets": (2, {}),
+    "one_class_batches": (True, {}),
+    "streaming": (True, {}),
+}
+
+
+@pytest.mark.parametrize("leaf", leaves(EvalConfig))
+def test_switch_of_evaluation_reaches_the_metrics_and_the_run_id(
+    leaf: str, trial: Callable[..., Config], cache: Path, tmp_path: Path
+) -> None:
+    value, others = EVAL[leaf]
+    needed = [f"eval.{name}={other}" for name, other in others.items()]
+    found = []
+    for number, changes in enumerate(([], [f"eval.{leaf}={value}"])):
+        config = trial("norm=bn", *needed, *changes)
+        data = catalogue.load(config.data, cache)
+        network = build_model(config, data)
+        shifts = build_shifts(config, network)
+        setup = make_loop(tmp_path / str(number), model=network, data=data, shifts=shifts).s
+        rows = [evaluate(setup, "val", step) for step in (1, setup.train.steps)]
+        found.append((run_id(config, "data"), rows))
+    assert found[0][0] != found[1][0]
+    assert found[0][1] != found[1][1]
 
 
 def test_the_same_options_give_the_same_evidence() -> None:

@@ -21,7 +21,7 @@ from normtrial.data.statistics import cross_entropy, length_quantiles, padding_s
 from normtrial.data.tokenizer import PAD
 from normtrial.data.truncation import cut
 from normtrial.data.view import PLAIN, View, by_class, by_length, in_order
-from normtrial.data.words import reworded
+from normtrial.data.words import Words, reworded
 from normtrial.errors import require
 
 BUCKET_BATCHES = 50  # sorted together: enough to find like lengths, few enough to mix well
@@ -39,7 +39,9 @@ class TextData(ABC):
     def __init__(self, config: TextConfig, meta: dict[str, Any], arrays: Arrays, folder: Path):
         self._config, self._arrays = config, arrays
         file = folder / "tokenizer.json"
-        self._reworded = cache(lambda split, words: reworded(arrays[split], file, words))
+        self._reworded = cache(
+            lambda split, words: reworded(arrays[split], self._num_documents(split, words), words, file)
+        )
         self.fingerprint = meta["fingerprint"]
         self._sizes = {split: self._size(split) for split in SPLITS}
         for split, size in self._sizes.items():
@@ -103,6 +105,10 @@ class TextData(ABC):
         return rng.permutation(self._sizes["train"])[:used].reshape(-1, self._config.batch_size)
 
     @abstractmethod
+    def _num_documents(self, split: str, words: Words) -> int:
+        """The first documents of a split, so many that evaluation sees no others when their words are changed."""
+
+    @abstractmethod
     def _available(self, split: str) -> int:
         """Examples of a split before `limit`."""
 
@@ -124,6 +130,9 @@ class LabelledDocuments(TextData):
 
     def _available(self, split: str) -> int:
         return self._arrays[split]["labels"].size
+
+    def _num_documents(self, split: str, words: Words) -> int:
+        return self._sizes[split]
 
     def _lengths(self, split: str) -> np.ndarray:
         """Tokens of each used document before truncation."""
@@ -191,6 +200,12 @@ class PackedWindows(TextData):
 
     def _available(self, split: str) -> int:
         return _num_windows(self._arrays[split], self._config.max_len)
+
+    def _num_documents(self, split: str, words: Words) -> int:
+        remaining = 1 - words.share if words.kind == "drop" else 1
+        needed = (self._sizes[split] * self._config.max_len + 1) / remaining
+        offsets = self._arrays[split]["offsets"]
+        return min(len(offsets) - 1, int(np.searchsorted(offsets, needed)) + 1)  # one more, for shares vary
 
     def eval_size(self, split: str, view: View = PLAIN) -> int:
         """Windows of a split; where they have another length, so many that they hold no more tokens."""

@@ -78,13 +78,13 @@ def dropped(text: str, share: float, rng: np.random.Generator) -> str:
     return "".join(f"{gap}{word}" for gap, word in [*words, (gaps[-1] if spans else text, "")])
 
 
-def reworded(arrays: dict[str, np.ndarray], tokenizer_file: Path, words: Words) -> Reworded:
-    """A split's documents with changed words. A document that ended with [EOS] ends with it again."""
+def reworded(arrays: dict[str, np.ndarray], num_documents: int, words: Words, tokenizer_file: Path) -> Reworded:
+    """The first documents of a split with changed words. One that ended with [EOS] ends with it again."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(tokenizer_file))
     tokenizer.encode_special_tokens = True  # not in the file; as in `tokenizer.train`
-    offsets, tokens = arrays["offsets"], arrays["tokens"]
+    offsets, tokens = arrays["offsets"][: num_documents + 1], arrays["tokens"]
     documents = [tokens[start:end] for start, end in pairwise(offsets.tolist())]
     texts = tokenizer.decode_batch([document.tolist() for document in documents])
     texts = [words.changed(text, number) for number, text in enumerate(texts)]
@@ -95,7 +95,7 @@ def reworded(arrays: dict[str, np.ndarray], tokenizer_file: Path, words: Words) 
     changed = {
         "tokens": np.fromiter((token for ids in found for token in ids), tokens.dtype),
         "offsets": np.cumsum([0, *map(len, found)], dtype=np.int64),
-        "labels": arrays["labels"],
+        "labels": arrays["labels"][:num_documents],
     }
     return Reworded(changed, changed["tokens"].size / max(1, sum(map(len, texts))))
 
