@@ -147,6 +147,7 @@ def test_switch_of_evaluation_reaches_the_metrics_and_the_run_id(
         network = build_model(config, data)
         shifts = build_shifts(config, network)
         setup = make_loop(tmp_path / str(number), model=network, data=data, shifts=shifts).s
+        setup.sinks.finish({})  # nothing is recorded here
         rows = [evaluate(setup, "val", step) for step in (1, setup.train.steps)]
         found.append((run_id(config, "data"), rows))
     assert found[0][0] != found[1][0]

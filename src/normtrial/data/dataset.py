@@ -4,9 +4,7 @@ Nothing here has a position to save: a resumed run and the arms of a comparison 
 they ask for the same steps. B examples, L positions.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from functools import cache
+from abc import abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -16,32 +14,27 @@ import torch
 from normtrial.data.arrays import read
 from normtrial.data.batch import Batch, Task
 from normtrial.data.config import ClassificationConfig, TextConfig
+from normtrial.data.evaluation import Arrays, EvaluationData
 from normtrial.data.sources.source import SPLITS
 from normtrial.data.statistics import cross_entropy, length_quantiles, padding_share
 from normtrial.data.tokenizer import PAD
-from normtrial.data.truncation import cut
-from normtrial.data.view import PLAIN, View, by_class, by_length, in_order
-from normtrial.data.words import Words, reworded
+from normtrial.data.truncation import kept
+from normtrial.data.view import PLAIN, View, by_length
+from normtrial.data.words import Words
 from normtrial.errors import require
 
 BUCKET_BATCHES = 50  # sorted together: enough to find like lengths, few enough to mix well
 
-Arrays = dict[str, dict[str, np.ndarray]]
 
-
-class TextData(ABC):
+class TextData(EvaluationData):
     """Batches of one text set, its `task`, its `info` (plain JSON) and the `fingerprint` of its content."""
 
-    task: Task
     info: dict[str, Any]
     fingerprint: str
 
     def __init__(self, config: TextConfig, meta: dict[str, Any], arrays: Arrays, folder: Path):
-        self._config, self._arrays = config, arrays
-        file = folder / "tokenizer.json"
-        self._reworded = cache(
-            lambda split, words: reworded(arrays[split], self._num_documents(split, words), words, file)
-        )
+        super().__init__(arrays, folder / "tokenizer.json")
+        self._config = config
         self.fingerprint = meta["fingerprint"]
         self._sizes = {split: self._size(split) for split in SPLITS}
         for split, size in self._sizes.items():
@@ -75,26 +68,6 @@ class TextData(ABC):
             self._order_of = (seed, epoch), self._order(np.random.default_rng([seed, epoch]))
         return self._batch(self._arrays["train"], self._order_of[1][batch], self._config.max_len)
 
-    def eval_batches(self, split: str, view: View = PLAIN) -> Iterator[Batch]:
-        """Every example of a split exactly once, in fixed order; the last batch may be smaller."""
-        arrays, max_len = self._shown(split, view), view.max_len or self._config.max_len
-        size, batch_size = self.eval_size(split, view), view.batch_size or self._config.batch_size
-        batches = by_class(arrays["labels"][:size], batch_size) if view.one_class else in_order(size, batch_size)
-        for examples in batches:
-            yield self._batch(arrays, examples, max_len)
-
-    def tokens_per_char(self, split: str, view: View = PLAIN) -> float:
-        """Of the split as it is shown: turns nats a token into bits a character."""
-        words = view.words
-        return self._reworded(split, words).tokens_per_char if words else self.task.tokens_per_char[split]
-
-    def eval_size(self, split: str, view: View = PLAIN) -> int:
-        """Examples that are shown of a split."""
-        return self._sizes[split]
-
-    def _shown(self, split: str, view: View) -> dict[str, np.ndarray]:
-        return self._reworded(split, view.words).arrays if view.words else self._arrays[split]
-
     def epoch(self, step: int) -> float:
         """How often the training split has been seen after that many steps."""
         return step / self.batches_per_epoch
@@ -105,15 +78,8 @@ class TextData(ABC):
         return rng.permutation(self._sizes["train"])[:used].reshape(-1, self._config.batch_size)
 
     @abstractmethod
-    def _num_documents(self, split: str, words: Words) -> int:
-        """The first documents of a split, so many that evaluation sees no others when their words are changed."""
-
-    @abstractmethod
     def _available(self, split: str) -> int:
         """Examples of a split before `limit`."""
-
-    @abstractmethod
-    def _batch(self, arrays: dict[str, np.ndarray], examples: np.ndarray, max_len: int) -> Batch: ...
 
     @abstractmethod
     def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task: ...
@@ -155,11 +121,10 @@ class LabelledDocuments(TextData):
 
     def _batch(self, arrays: dict[str, np.ndarray], examples: np.ndarray, max_len: int) -> Batch:
         starts, ends = arrays["offsets"][examples], arrays["offsets"][examples + 1]
-        lengths = np.minimum(ends - starts, max_len)
-        tokens_BL = np.full((len(examples), int(lengths.max())), PAD, dtype=np.int64)
-        for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            tokens_BL[row, : lengths[row]] = cut(arrays["tokens"][start:end], max_len, self._config.truncate)
-        mask_BL = np.arange(tokens_BL.shape[1]) < lengths[:, None]
+        positions_BL, lengths = kept(starts, ends, max_len, self._config.truncate)
+        mask_BL = np.arange(positions_BL.shape[1]) < lengths[:, None]
+        tokens_BL = arrays["tokens"].take(positions_BL, mode="clip").astype(np.int64)
+        tokens_BL[~mask_BL] = PAD
         targets = arrays["labels"][examples].astype(np.int64)
         return Batch(torch.from_numpy(tokens_BL), torch.from_numpy(mask_BL), torch.from_numpy(targets))
 

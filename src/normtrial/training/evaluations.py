@@ -3,6 +3,7 @@
 import math
 from contextlib import ExitStack
 
+from normtrial.data.dataset import LabelledDocuments
 from normtrial.training.evaluate import predict
 from normtrial.training.metrics import Predictions, score
 from normtrial.training.setup import Setup
@@ -20,6 +21,7 @@ def evaluate(setup: Setup, split: str, step: int) -> dict[str, float]:
         if not shifted:
             continue
         if shifts.length_buckets is not None:
+            assert isinstance(setup.data, LabelledDocuments), "refused for a language model"
             buckets = setup.data.length_buckets(split, shifts.length_buckets)
             for number, examples in enumerate(buckets, 1):
                 name = f"{split}/length_{number}of{len(buckets)}{suffix}"
