@@ -16,7 +16,7 @@ def shift_table(metrics: dict[str, Any], shown: Any) -> Table | None:
     if not any(part.shift for part in found):
         return None
     columns = list(dict.fromkeys((part.split, part.metric) for part in found if part.metric in COLUMNS))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=0)  # 80 columns hold the longest name
     table.add_column("shift", no_wrap=True)
     for split, metric in columns:
         table.add_column(f"{split} {COLUMNS[metric]}", justify="right", no_wrap=True)
