@@ -21,6 +21,7 @@ BBC = {
     "limit": None,
     "eval_limit": None,
     "batching": "random",
+    "truncate": "head",
 }
 SOTU = {
     "source": "sotu",
@@ -91,6 +92,8 @@ def load_toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., T
         }
         if kind == "lm":
             return catalogue.load(LanguageModelConfig(**values), tmp_path)
-        return catalogue.load(ClassificationConfig(**{"batching": "random", **values}), tmp_path)
+        return catalogue.load(
+            ClassificationConfig(**{"batching": "random", "truncate": "head", **values}), tmp_path
+        )
 
     return load

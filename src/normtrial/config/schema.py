@@ -20,6 +20,7 @@ from normtrial.probes.catalogue import ProbeConfig
 from normtrial.training.optim import OptimConfig
 from normtrial.training.precision import PrecisionConfig
 from normtrial.training.setup import TrainConfig
+from normtrial.training.shifts import EvalConfig
 from normtrial.training.sinks import FileLogConfig, LogConfig, WandbLogConfig
 
 
@@ -36,6 +37,7 @@ class Config:
     log: LogConfig
     probe: ProbeConfig
     train: TrainConfig
+    eval: EvalConfig
     seed: int  # of initial weights, data order and dropout
     store: str  # folder of run folders
     cache: str  # folder of tokenized text

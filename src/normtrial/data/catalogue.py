@@ -59,7 +59,7 @@ def find(name: str, kind: str) -> Source:
 def load(config: TextConfig, cache: Path) -> TextData:
     """Batches of the configured set, prepared below `cache` on the first call and read from there later."""
     # torch, tokenizers and datasets only now: `--help` and a misspelt key must answer at once.
-    from normtrial.data.dataset import open_data
+    from normtrial.data.kinds import open_data
 
     return open_data(prepared(config, cache), config)
 

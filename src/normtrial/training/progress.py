@@ -13,6 +13,9 @@ from rich.table import Table
 from rich.text import Text
 from tqdm import tqdm
 
+from normtrial.training.metrics import evaluated
+from normtrial.training.shift_table import shift_table
+
 NUM_PLAIN_LINES = 20  # training lines of one run in a log file: enough to see a trend, few enough to read
 # What an evaluation's line has room for in 80 columns; the final table has the rest.
 SHOWN = {"loss_nats": "loss", "accuracy": "accuracy", "bits_per_char": "bits/char"}
@@ -123,8 +126,9 @@ def final_table(summary: dict[str, Any], about: str = "") -> Group:
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for name in metrics:
-        evaluated = name == "train/loss_nats" or name.startswith(("val/", "test/"))
-        if evaluated and not name.endswith("_se"):
+        part = evaluated(name)
+        plain = name == "train/loss_nats" if part is None else not part.shift
+        if plain and not name.endswith("_se"):
             at = f"{number(best[name][0])} ({best[name][1]})" if name in best else ""
             reference = trivial.get(name.rsplit("/", 1)[1]) if name.startswith("val/") else None
             others = [reference, *([baseline["metrics"].get(name)] if baseline else [])]
@@ -137,7 +141,8 @@ def final_table(summary: dict[str, Any], about: str = "") -> Group:
     seconds = tqdm.format_interval(summary["seconds"])
     status.append(f"{reason}\nrun {summary['run_id']}: {summary['steps']} steps in {seconds}, ")
     status.append(f"{parameters} parameters")
-    lines = [Text(), status, table]
+    shifted = shift_table(metrics, with_error)
+    lines = [Text(), status, table, *([] if shifted is None else [shifted])]
     if about:
         lines.append(Text(about))
     if baseline:
