@@ -165,6 +165,7 @@ def test_a_model_without_positions_cannot_tell_the_two_of_a_pair_apart(tmp_path:
     with torch.no_grad():
         one, other = model(tokens_BL, mask_BL)
         assert not torch.allclose(one, other, atol=1e-6)
+        assert model.positions is not None
         for parameter in model.positions.parameters():
             parameter.zero_()
         one, other = model(tokens_BL, mask_BL)
