@@ -16,7 +16,7 @@ from normtrial.placements.base import PlacementConfig
 from normtrial.placements.catalogue import PLACEMENTS
 from normtrial.probes.catalogue import ProbeConfig
 from normtrial.training.optim import OptimConfig
-from normtrial.training.precision import PrecisionConfig
+from normtrial.training.precision import PrecisionConfig, ScaledConfig
 from normtrial.training.setup import TrainConfig
 from normtrial.training.sinks import FileLogConfig, LogConfig, WandbLogConfig
 
@@ -60,6 +60,7 @@ def register() -> None:
         ("data", "language_model", LanguageModelConfig),
         ("optim", "adamw", OptimConfig),
         ("precision", "precision", PrecisionConfig),
+        ("precision", "scaled", ScaledConfig),
         ("log", "file", FileLogConfig),
         ("log", "wandb", WandbLogConfig),
         ("probe", "probe", ProbeConfig),
