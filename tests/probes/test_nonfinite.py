@@ -100,7 +100,12 @@ def test_the_input_its_eps_and_the_chain_are_told() -> None:
     """The root of a variance of 0 has no gradient: what is found is in the backward pass of that norm."""
     norm = Formula(lambda x: (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True).sqrt() + Formula.eps))
     watch, found = watched(chain(Scale([7.0, 7.0]), norm, Scale([1.0, 2.0])), [1.0, 1.0])
-    assert (found["site"], found["module"], found["pass"], found["node"]) == ("b", "b", "backward", "SqrtBackward0")
+    assert (found["site"], found["module"], found["pass"], found["node"]) == (
+        "b",
+        "b",
+        "backward",
+        "SqrtBackward0",
+    )
     assert (found["eps"], found["eps_rounded"]) == (1e-8, pytest.approx(1e-8, rel=1e-6))
     told = ("min", "max", "mean", "variance", "max_abs")
     assert [found["input"][name] for name in told] == [7.0, 7.0, 7.0, 0.0, 7.0]

@@ -20,6 +20,7 @@ Train = Callable[[Config], float | None]
 @pytest.fixture
 def infect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let the model that is built next carry a planted fault."""
+
     def planted(fault: Callable[[Transformer], Any]) -> None:
         build = run.build_model
 

@@ -45,27 +45,35 @@ class Config:
 GROUPS = ("norm", "placement", "model", "data", "optim", "precision", "log", "probe", "experiment")
 
 
+SCHEMAS: dict[str, dict[str, type]] = {
+    "norm": {name: norm.Config for name, norm in NORMS.items()},
+    "placement": {name: placement.Config for name, placement in PLACEMENTS.items()},
+    "model": {"transformer": ModelConfig},
+    "data": {
+        "classification": ClassificationConfig,
+        "windows": WindowsConfig,
+        "language_model": LanguageModelConfig,
+    },
+    "optim": {"adamw": OptimConfig},
+    "precision": {"precision": PrecisionConfig, "scaled": ScaledConfig},
+    "log": {"file": FileLogConfig, "wandb": WandbLogConfig},
+    "probe": {"probe": ProbeConfig},
+}
+
+
+def schemas(group: str) -> dict[str, type]:
+    """The dataclasses of a group's options; `train` has one."""
+    return SCHEMAS[group] if group in SCHEMAS else {group: TrainConfig}
+
+
 def register() -> None:
     """Tell Hydra every schema."""
     store = ConfigStore.instance()
     store.store(group="schema", name="root", node=Config)
-    for name, norm in NORMS.items():
-        store.store(group="schema/norm", name=name, node=_named(norm.Config, name))
-    for name, placement in PLACEMENTS.items():
-        store.store(group="schema/placement", name=name, node=_named(placement.Config, name))
-    for group, name, node in (
-        ("model", "transformer", ModelConfig),
-        ("data", "classification", ClassificationConfig),
-        ("data", "windows", WindowsConfig),
-        ("data", "language_model", LanguageModelConfig),
-        ("optim", "adamw", OptimConfig),
-        ("precision", "precision", PrecisionConfig),
-        ("precision", "scaled", ScaledConfig),
-        ("log", "file", FileLogConfig),
-        ("log", "wandb", WandbLogConfig),
-        ("probe", "probe", ProbeConfig),
-    ):
-        store.store(group=f"schema/{group}", name=name, node=node)
+    for group, options in SCHEMAS.items():
+        for name, schema in options.items():
+            named = group in ("norm", "placement")  # a catalogue's: the name says which class to build
+            store.store(group=f"schema/{group}", name=name, node=_named(schema, name) if named else schema)
 
 
 def _named(schema: type, name: str) -> DictConfig:

@@ -1,4 +1,4 @@
-"""Finite but dead: a norm that answers a token with zeros, although the token is none.
+"""Finite but dead: a norm that answers a token with zeros only, although its features differ.
 
 In float16 the square of 256 is infinite, and x / inf is 0: no NaN comes up, and nothing is learned any more.
 Shapes: B examples, L positions, D features.
@@ -16,13 +16,15 @@ from normtrial.probes.magnitudes import magnitudes
 
 
 def dead_tokens(x_BLD: Tensor, y_BLD: Tensor, mask_BL: Tensor | None) -> Tensor:
-    """How many valid tokens came out as zeros only, having gone in as something else.
+    """How many valid tokens came out as zeros only, although their features differ.
 
-    >>> x = torch.tensor([[[300.0, 400.0], [0.0, 0.0]]])
+    A token whose features are all alike has no variance, and 0 is the right answer to it.
+
+    >>> x = torch.tensor([[[300.0, 400.0], [7.0, 7.0]]])
     >>> int(dead_tokens(x, torch.zeros_like(x), None))
     1
     """
-    dead_BL = (y_BLD == 0).all(-1) & (x_BLD != 0).any(-1)
+    dead_BL = (y_BLD == 0).all(-1) & (x_BLD != x_BLD[..., :1]).any(-1)
     return (dead_BL if mask_BL is None else dead_BL & mask_BL).sum()
 
 

@@ -23,7 +23,7 @@ from torch.utils._pytree import tree_leaves
 from normtrial.probes.base import Sites
 from normtrial.probes.magnitudes import is_finite, magnitudes, short_dtype
 
-LOSS = "loss"  # what lies outside the model
+LOSS, MODEL = "loss", "model"  # what lies outside the model; within it, but in none of its modules
 # Operations that put a value where it was asked for, or give out memory with whatever is in it.
 PLACING = ("scalar_tensor", "full", "fill", "masked_fill", "where", "empty", "new_empty", "empty_like")
 
@@ -66,11 +66,10 @@ class Watch(TorchDispatchMode):
 
     def __enter__(self) -> "Watch":
         for path, module in self._modules.items():
-            if path:
-                enter, leave = self._hooks(path)
-                self._handles.append(module.register_forward_pre_hook(enter, prepend=True))
-                # also after an exception, by which activation checkpointing ends a second forward pass early
-                self._handles.append(module.register_forward_hook(leave, always_call=True))
+            enter, leave = self._hooks(path)
+            self._handles.append(module.register_forward_pre_hook(enter, prepend=True))
+            # also after an exception, by which activation checkpointing ends a second forward pass early
+            self._handles.append(module.register_forward_hook(leave, always_call=True))
         return super().__enter__()
 
     def __exit__(self, *error: Any) -> None:
@@ -143,8 +142,10 @@ class Watch(TorchDispatchMode):
 
     def _site(self, path: str | None) -> str:
         """The stable name of the site around a module, or the module's own path where there is none."""
+        if path is None:
+            return LOSS
         site = self._around_site(path)
-        return LOSS if path is None else self._sites[id(self._modules[site])] if site is not None else path
+        return path or MODEL if site is None else self._sites[id(self._modules[site])]
 
     def _around_site(self, path: str | None) -> str | None:
         while path:

@@ -63,13 +63,13 @@ class Forensics:
         """
         start = Start(step, seed, self._ranks.rank, batch, self._tensors(), scale)
         taken = take(self._replica, start)
-        found = {**taken.origin, "reproduced": not taken.is_finite}
-        if taken.dead is not None:
-            found["dead"] = taken.dead
-        if scale != 1:
-            found["scale"] = scale
-            if loss_is_finite and self._all_finite(take(self._replica, replace(start, scale=1.0), watched=False)):
-                return "scaler_skip", self._of_all(found)
+        if scale != 1 and loss_is_finite:
+            unscaled = replace(start, scale=1.0)
+            again = take(self._replica, unscaled)
+            if not self._ranks.any(not again.is_finite):
+                return "scaler_skip", self._of_all(_found(taken) | {"scale": scale})
+            start, taken = unscaled, again
+        found = _found(taken)
         kind = "nonfinite_grad" if loss_is_finite else "nonfinite_loss"
         if self._ranks.decided_by_first(self._has_room(step)):
             double = take(self._replica, start.in_dtype(torch.float64), watched=False)
@@ -85,10 +85,6 @@ class Forensics:
         """Parameters and buffers as they were before the step."""
         buffers = zip((path for path, _, _ in self._owners), self._kept, strict=True)
         return {name: p.detach() for name, p in self._replica.model.named_parameters()} | dict(buffers)
-
-    def _all_finite(self, taken: Taken) -> bool:
-        """On every rank, so that all of them go on alike."""
-        return not self._ranks.any(not taken.is_finite)
 
     def _of_all(self, found: dict[str, Any]) -> dict[str, Any]:
         """What the first of the ranks has found that has found anything."""
@@ -106,3 +102,8 @@ class Forensics:
         folder = self._folder / f"step-{start.step:08d}{suffix}"
         write_bundle(folder, start, {**self._about, "kind": kind, "found": found})
         return f"{self._folder.name}/{folder.name}"
+
+
+def _found(taken: Taken) -> dict[str, Any]:
+    dead = {} if taken.dead is None else {"dead": taken.dead}
+    return {**taken.origin, "reproduced": not taken.is_finite, **dead}
