@@ -1,8 +1,8 @@
 """Take a bad step again from its bundle: `python scripts/replay.py results/runs/<run>/nonfinite/step-00000007`.
 
-Prints the chain of sites with the magnitudes of their outputs and gradients, in the run's precision and in float64,
-and where the first value that is not finite came from. Several bundles may be given. Exit code 1 where a step does
-not go wrong here.
+Prints the chain of sites with the magnitudes of their outputs and gradients, in the run's precision and in
+float64, and where the first value that is not finite came from. Several bundles may be given. Exit code 1 where a
+step does not go wrong here.
 """
 
 import argparse
@@ -75,7 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     console = Console(width=None if sys.stdout.isatty() else 120)
     try:
-        return 0 if all([replay(folder, pick_device(given.device), console) for folder in given.bundles]) else 1
+        wrong = [replay(folder, pick_device(given.device), console) for folder in given.bundles]
+        return 0 if all(wrong) else 1
     except (ConfigError, FileNotFoundError) as error:
         raise SystemExit(f"replay: {error}") from error
 

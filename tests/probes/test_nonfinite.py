@@ -116,7 +116,7 @@ def test_the_input_its_eps_and_the_chain_are_told() -> None:
 
 
 def test_what_is_masked_out_again_is_no_cause() -> None:
-    """std's gradient at 0 is 0 / 0, which torch itself then replaces; a mask's -inf is meant; the log is neither."""
+    """std's gradient at 0 is 0 / 0, which torch itself replaces; a mask's -inf is meant; the log is neither."""
     std = Formula(lambda x: x.std(-1, keepdim=True).expand_as(x) * x)
     mask = torch.tensor([[True, False]])
     attention = Formula(lambda x: F.softmax(torch.where(mask, x, -math.inf), -1) + (x - 7).log())

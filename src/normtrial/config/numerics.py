@@ -18,8 +18,8 @@ def warn_of_lost_eps(config: Config) -> None:
     then = "a constant token divides 0 by 0" if rounded == 0 else "it has lost digits"
     warnings.warn(
         f"norm.eps={eps:g} is {rounded:.4g} in {name}, in which norm={config.norm.name} computes with "
-        f"precision={config.precision.compute}: {then}. {name} holds numbers from {torch.finfo(dtype).tiny:.2g} on "
-        "in full; raise norm.eps, or take the statistics in float32.",
+        f"precision={config.precision.compute}: {then}. {name} holds numbers in full from "
+        f"{torch.finfo(dtype).tiny:.2g} on; raise norm.eps, or take the statistics in float32.",
         stacklevel=2,
     )
 

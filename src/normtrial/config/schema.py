@@ -63,7 +63,7 @@ SCHEMAS: dict[str, dict[str, type]] = {
 
 def schemas(group: str) -> dict[str, type]:
     """The dataclasses of a group's options; `train` has one."""
-    return SCHEMAS[group] if group in SCHEMAS else {group: TrainConfig}
+    return SCHEMAS.get(group, {group: TrainConfig})
 
 
 def register() -> None:

@@ -1,9 +1,9 @@
 """Where a non-finite value came up first: a step is taken again, every operation watched.
 
 Each operation whose result is not finite is noted, with the operations before it that its non-finite inputs came
-from. Walking back from the loss or a gradient leads to the first one; a NaN that an operation masks out again leads
-nowhere, nor does the -inf of an attention mask. Hooks say which site or module each operation belongs to; an
-operation of the backward pass belongs where the forward one was whose gradient it computes.
+from. Walking back from the loss or a gradient leads to the first one; a NaN that is masked out later leads nowhere,
+nor does the -inf of an attention mask. Hooks say which site or module each operation belongs to; an operation of
+the backward pass belongs where the forward one was whose gradient it computes.
 
     with Watch(model, sites) as watch:
         loss = step()                      # forward and backward
@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from normtrial.probes.base import Sites
-from normtrial.probes.magnitudes import is_finite, magnitudes, short_dtype
+from normtrial.probes.magnitudes import is_finite, magnitudes
 
 LOSS, MODEL = "loss", "model"  # what lies outside the model; within it, but in none of its modules
 # Operations that put a value where it was asked for, or give out memory with whatever is in it.
@@ -170,14 +170,14 @@ class Watch(TorchDispatchMode):
 
     def _hooks(self, path: str) -> tuple[Callable[..., None], Callable[..., None]]:
         def enter(module: nn.Module, inputs: tuple) -> None:
-            self._stack.append(Call(path, torch.autograd._get_sequence_nr()))
+            self._stack.append(Call(path, _next_node()))
             given = next((t for t in inputs if _counts(t)), None)
             if given is not None and id(module) in self._sites:
                 self._inputs[path] = given.detach()
 
         def leave(module: nn.Module, inputs: tuple, output: Any) -> None:
             call = self._stack.pop()
-            call.end = torch.autograd._get_sequence_nr()
+            call.end = _next_node()
             self._calls.append(call)
             site = self._sites.get(id(module))
             if site is not None and _counts(output):
@@ -205,6 +205,11 @@ def _first(record: Record) -> Record:
                 seen.add(cause.number)
                 open_.append(cause)
     return earliest
+
+
+def _next_node() -> int:
+    """The number that the next autograd node of this thread gets."""
+    return torch.autograd._get_sequence_nr()  # pyright: ignore[reportPrivateImportUsage]
 
 
 def _counts(value: Any) -> bool:

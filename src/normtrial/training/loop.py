@@ -101,7 +101,7 @@ class Loop:
             self.progress.updates += 1
         else:
             s.forensics.undo()
-        s.scaler.update()  # also after a step that is left out: the factor falls, and the next one is unscaled anew
+        s.scaler.update()  # also after a skipped step: the factor falls, and gradients may be unscaled anew
         self._since.add(time.perf_counter() - began, waited, whole.num_tokens)
         if logged or trouble in NONFINITE:
             self._log(step, value, norm, probed)

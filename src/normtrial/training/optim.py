@@ -54,7 +54,7 @@ class OptimConfig:
 
 
 def build_optimizer(config: OptimConfig, decayed: list[nn.Parameter], undecayed: list[nn.Parameter]) -> Optimizer:
-    """AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101) over the two groups; its state has the weights' dtype."""
+    """AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101) over the two groups; state in the weights' dtype."""
     groups = [
         {"params": decayed, "weight_decay": config.weight_decay},
         {"params": undecayed, "weight_decay": 0.0},
