@@ -1,7 +1,7 @@
 """Where a non-finite value came up first: a step is taken again, every operation watched.
 
 Each operation whose result is not finite is noted, with the operations before it that its non-finite inputs came
-from. Walking back from the loss or a gradient leads to the first one; a NaN that is masked out later leads nowhere,
+from. Walking back from the loss or a gradient leads to the first one; a NaN that is masked out leads nowhere,
 nor does the -inf of an attention mask. Hooks say which site or module each operation belongs to; an operation of
 the backward pass belongs where the forward one was whose gradient it computes.
 
