@@ -1,6 +1,7 @@
 """Number formats: what is computed in what, and the state of a scaled loss."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -54,11 +55,12 @@ def test_scaling_leaves_float32_gradients_as_they_are_and_its_state_is_kept(tmp_
     """The factor doubles every two steps: 4, 4, 8, 8, 16, 16. A power of two changes no digit."""
 
     def loop(name: str, steps: int, scaled: bool = True) -> Loop:
-        scaler = {"scaler": build_scaler(config("fp16"), "cpu")} if scaled else {}
+        scaler: dict[str, Any] = {"scaler": build_scaler(config("fp16"), "cpu")} if scaled else {}
         return make_loop(tmp_path / name, {"steps": steps, "checkpoint_every": 3}, model=Bag(), **scaler)
 
     whole, plain = loop("whole", 6), loop("plain", 6, scaled=False)
-    run(whole), run(plain)
+    run(whole)
+    run(plain)
     assert whole.s.scaler.get_scale() == 32.0
     assert all(map(torch.equal, whole.s.model.parameters(), plain.s.model.parameters()))
     state = whole.s.checkpoints.latest()
