@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
+from normtrial.data import user_config
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig, WindowsConfig
 from normtrial.network.model import ModelConfig
 from normtrial.norms.base import NormConfig
@@ -53,6 +54,7 @@ SCHEMAS: dict[str, dict[str, type]] = {
         "classification": ClassificationConfig,
         "windows": WindowsConfig,
         "language_model": LanguageModelConfig,
+        **user_config.SCHEMAS,
     },
     "optim": {"adamw": OptimConfig},
     "precision": {"precision": PrecisionConfig, "scaled": ScaledConfig},
