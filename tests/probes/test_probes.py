@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -11,7 +10,6 @@ from torch import Tensor, nn
 from normtrial.errors import ConfigError
 from normtrial.probes.base import Sites
 from normtrial.probes.catalogue import PROBES, ProbeConfig, build_probes
-from normtrial.probes.nonfinite import locate
 
 
 class Scale(nn.Module):
@@ -23,10 +21,6 @@ class Scale(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x + 0 if self.weight is None else x * self.weight
-
-
-def overflow(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
-    return output * math.inf
 
 
 @pytest.fixture
@@ -64,56 +58,6 @@ def test_a_site_without_gradient_has_no_norm_and_a_bad_one_stays_bad(sites: Site
     found = probe.measure()
     assert list(found) == ["grad/c/norm"]
     assert math.isnan(found["grad/c/norm"])
-
-
-@pytest.mark.parametrize(
-    ("name", "site", "direction"),
-    [
-        ("weight of a", "a", "forward"),
-        ("weight of c", "c", "forward"),
-        ("output of b", "b", "forward"),
-        ("loss", "loss", "forward"),
-        ("gradient at c", "c", "backward"),
-        ("gradient at b", "b", "backward"),
-        ("gradient of the weight of a", "a", "parameter_gradient"),
-    ],
-)
-def test_the_first_value_that_is_not_finite_is_found(name: str, site: str, direction: str, sites: Sites) -> None:
-    loss: Callable[[Tensor], Tensor] = torch.sum
-    if name.startswith("weight"):
-        next(sites[site].parameters()).data[1] = math.inf
-    elif name == "output of b":
-        sites["b"].register_forward_hook(overflow)
-    elif name == "loss":
-        loss = lambda value: value.sum() * math.inf  # noqa: E731
-    elif name.startswith("gradient at"):
-        sites[site].register_forward_hook(
-            lambda module, inputs, output: output.register_hook(lambda gradient: gradient * math.inf) and None
-        )
-    else:
-        next(sites["a"].parameters()).register_hook(lambda gradient: gradient * math.nan)
-    found = locate(sites, backward(sites, [1.0, 1.0], loss))
-    assert (found["site"], found["pass"]) == (site, direction)
-    assert found["num_nan"] + found["num_inf"] >= 1
-    assert found["dtype"] == "float32"
-
-
-def test_the_finite_range_is_told(sites: Sites) -> None:
-    next(sites["a"].parameters()).data = torch.tensor([math.nan, -7.0])
-    assert locate(sites, backward(sites, [1.0, 1.0])) == {
-        "site": "a", "pass": "forward", "num_nan": 1, "num_inf": 0, "max_abs_finite": 7.0, "dtype": "float32",
-    }  # fmt: skip
-
-
-def test_nothing_is_found_in_a_finite_step_and_no_hook_stays(sites: Sites) -> None:
-    assert locate(sites, backward(sites, [1.0, 1.0])) == {"site": None, "pass": None}
-
-    def fail() -> Any:
-        raise RuntimeError("out of memory")
-
-    with pytest.raises(RuntimeError, match="out of memory"):
-        locate(sites, fail)
-    assert not any(module._forward_hooks for module in sites.values())
 
 
 def test_an_unknown_probe_is_refused_and_every_known_one_measures_numbers(sites: Sites) -> None:

@@ -10,15 +10,18 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.amp.grad_scaler import GradScaler
 
 from normtrial.data.batch import Batch, Task
 from normtrial.data.dataset import TextData
 from normtrial.data.view import PLAIN, View
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
+from normtrial.training.forensics import Forensics
 from normtrial.training.loop import Loop
 from normtrial.training.optim import OptimConfig, build_optimizer
 from normtrial.training.ranks import Ranks
+from normtrial.training.replay import Replica
 from normtrial.training.setup import Setup, TrainConfig
 from normtrial.training.sinks import RecordSink, Sinks
 
@@ -76,6 +79,7 @@ def make_loop(
     model = setup.get("model", Bag())
     config = OptimConfig(**(rates | (optim or {})))
     record = RecordSink(RunFolder(folder))
+    replica = Replica(model, dict(model.named_children()), {}, nullcontext, lambda: None)
     parts: dict[str, Any] = {
         "model": model,
         "forward": model,
@@ -90,7 +94,9 @@ def make_loop(
         "probes": [],
         "penalty": lambda: None,
         "ranks": Ranks(),
-        "locate": lambda backward: backward() and {"site": None},
+        "forensics": Forensics(replica, Ranks(), folder / "nonfinite", {}),
+        "dead": None,
+        "scaler": GradScaler("cpu", enabled=False),
         "record": record,
         "sinks": Sinks([record]),
         "checkpoints": Checkpoints(folder / "checkpoint", 1),

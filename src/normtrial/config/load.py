@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from normtrial.config.effects import check_shifts, refuse_choices_without_effect
+from normtrial.config.numerics import warn_of_lost_eps
 from normtrial.config.schema import Config
 from normtrial.config.unknown import unknown_key
 from normtrial.errors import ConfigError, not_one_of, require
@@ -48,6 +49,7 @@ def load(cfg: DictConfig) -> Config:
     _check_pairs(config)
     refuse_choices_without_effect(config)
     check_shifts(config)
+    warn_of_lost_eps(config)
     return config
 
 

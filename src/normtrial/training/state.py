@@ -6,12 +6,15 @@ from typing import Any
 
 from normtrial.training.metrics import find
 
+COUNTED = ("nonfinite_loss", "nonfinite_grad", "scaler_skip", "spike")  # in every row: a curve starts at 0
+
 
 @dataclass(slots=True)
 class Progress:
     """Step reached, last and best values, events so far."""
 
     step: int = 0
+    updates: int = 0  # steps that the optimizer has taken: those that were skipped do not count
     seconds: float = 0.0  # wall time spent in the loop, over all sessions
     metrics: dict[str, float] = field(default_factory=dict)  # the last value of each
     best: dict[str, list[float]] = field(default_factory=dict)  # [value, step] of evaluation metrics
@@ -41,3 +44,8 @@ class Progress:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for checkpoint and summary."""
         return asdict(self)
+
+
+def counters(events: dict[str, int]) -> dict[str, int]:
+    """How many events there have been so far, of every kind that rows tell about."""
+    return dict.fromkeys(COUNTED, 0) | events
