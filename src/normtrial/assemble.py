@@ -86,7 +86,7 @@ def build_setup(
         device=device,
         computing=computing,
         evaluations=evaluations,
-        probes=build_probes(config.probe, model.sites()),
+        probes=build_probes(config.probe, model.sites(blocks=True)),
         locate=lambda backward: locate(model.sites(), backward),
         penalty=model.penalty,
         ranks=ranks,

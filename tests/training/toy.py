@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from normtrial.data.batch import Batch, Task
 from normtrial.data.dataset import TextData
+from normtrial.probes.base import Probes
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.loop import Loop
@@ -86,7 +87,7 @@ def make_loop(
         "device": "cpu",
         "computing": nullcontext,
         "evaluations": {"": nullcontext},
-        "probes": [],
+        "probes": Probes(),
         "penalty": lambda: None,
         "ranks": Ranks(),
         "locate": lambda backward: backward() and {"site": None},

@@ -34,6 +34,7 @@ class Loop:
             setup.model.load_state_dict(resumed["model"])
             setup.optimizer.load_state_dict(resumed["optimizer"])
             self.progress = Progress(**resumed["progress"])
+            setup.probes.load(resumed["probes"])
 
     def run(self) -> tuple[str, str | None]:
         """(status, reason): finished, diverged or interrupted."""
@@ -70,6 +71,7 @@ class Loop:
             "model": self.s.model.state_dict(),
             "optimizer": self.s.optimizer.state_dict(),
             "progress": self.progress.as_dict(),
+            "probes": self.s.probes.state(),
             "offsets": self.s.record.offsets(),
         }
         self.s.checkpoints.save(self.progress.step, content)
@@ -82,18 +84,22 @@ class Loop:
         waited = time.perf_counter() - began
         for group in s.optimizer.param_groups:
             group["lr"] = learning_rate(s.optim, step, s.train.steps)
-        loss = self._backward(batch, step)
         logged = step % s.train.log_every == 0 or step in (1, s.train.steps)
-        probed = {k: v for probe in s.probes for k, v in probe.measure().items()} if logged else {}
+        with s.probes.watching(step, logged):
+            loss = self._backward(batch, step)
+        s.probes.measure()
         norm, value = self._clip(), s.ranks.mean(float(loss.detach()))
         trouble = _trouble(value, norm)
         if trouble:
             self._report_nonfinite(trouble, batch, step, value, norm)
         if trouble is None or s.train.on_nonfinite == "continue":
             s.optimizer.step()
+        probed = s.probes.after_update()
         self._since.add(time.perf_counter() - began, waited, whole.num_tokens)
         if logged or trouble:
             self._log(step, value, norm, probed)
+        for event in s.probes.events(value):
+            self._event(step, *event)
         return trouble
 
     def _clip(self) -> float:

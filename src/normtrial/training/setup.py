@@ -9,7 +9,7 @@ from torch.optim import Optimizer
 
 from normtrial.data.dataset import TextData
 from normtrial.errors import not_one_of, require
-from normtrial.probes.base import Probe
+from normtrial.probes.base import Probes
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.evaluate import Context
 from normtrial.training.optim import OptimConfig
@@ -60,7 +60,7 @@ class Setup:
     device: str
     computing: Context  # the precision's context
     evaluations: dict[str, Context]  # name suffix ("" or "/batch_stats") → context to evaluate in
-    probes: list[Probe]
+    probes: Probes
     locate: Locator
     penalty: Callable[[], Tensor | None]  # what the model adds to the loss of its last forward pass
     ranks: Ranks
