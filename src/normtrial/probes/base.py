@@ -170,9 +170,9 @@ def norms_by_site(tensors: Mapping[str, Sequence[Tensor]]) -> Values:
         return {}
     flat = [tensor.detach() for each in tensors.values() for tensor in each]
     kind = torch.promote_types(flat[0].dtype, torch.float32)
-    each = torch.stack(_foreach_norm(flat, 2, kind)).double()
+    each = torch.stack(list(_foreach_norm(flat, 2, kind))).double()
     parts = each.split([len(part) for part in tensors.values()])
     return dict(zip(tensors, _foreach_norm(parts), strict=True))
 
 
-_foreach_norm: Callable[..., list[Tensor]] = torch._foreach_norm  # pyright: ignore[reportPrivateImportUsage]
+_foreach_norm: Callable[..., Sequence[Tensor]] = torch._foreach_norm  # pyright: ignore[reportPrivateImportUsage]

@@ -19,8 +19,8 @@ class Band(NamedTuple):
 
 
 # As one of the documents on trial has them: "weight.std() 0.8 to 1.2; < 0.5: the layer is dead", "bias.mean()
-# within ±0.3; > 1.0: trouble". Rules on trial, not ours: the standard deviation of a fresh γ is 0, so the first two
-# ring at once. The mean may have been meant, and has the same bands.
+# within ±0.3; > 1.0: trouble". Rules on trial, not ours: the standard deviation of a fresh γ is 0, so the first
+# two ring at once. The mean may have been meant, and has the same bands.
 ALARMS = {
     "alarm_gain_sd_outside": Band("gain_sd", 0.8, 1.2),
     "alarm_gain_sd_dead": Band("gain_sd", 0.5, torch.inf),

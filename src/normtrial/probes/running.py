@@ -65,8 +65,8 @@ class BatchStatistics(RunningProbe):
     - `distance_mean`, `distance_var` = ‖μ_B − μ_run‖₂ / D and ‖σ²_B − σ²_run‖₂ / D (Shen et al. 2020, arXiv
       2003.07845); by position, the mean over positions.
     - `cv_mean` = mean of sd_t(μ_B) / sqrt(mean_t(σ²_B) + eps), `cv_var` = mean of sd_t(σ²_B) / (mean_t(σ²_B) +
-      eps): coefficients of variation over probed steps t, of which each weighs 0.9 of the next; that of the mean is
-      in units of σ, for a mean near 0 has none. Learning is part of the variation. From the second probed step on.
+      eps): coefficients of variation over probed steps t, of which each weighs 0.9 of the next; that of μ is in
+      units of σ, for a mean near 0 has none. Learning is part of the variation. From the second probed step on.
     - `log_sigma_mean`, `log_sigma_min`: mean and least log sqrt(σ²_B + eps); where lengths differ widely σ_B can
       collapse, and the output explodes.
     - `tokens`: how many entered the statistics.

@@ -1,4 +1,8 @@
-"""Time and tokens of training steps, between two logged rows."""
+"""Time and tokens of training steps, between two logged rows; and what one way costs more than another."""
+
+import time
+from collections.abc import Callable
+from typing import Any
 
 
 class Stopwatch:
@@ -26,3 +30,24 @@ class Stopwatch:
         }
         self._clear()
         return row
+
+
+def paired_ratios(one: Callable[[], Any], other: Callable[[], Any], num_pairs: int = 9) -> list[float]:
+    """Time of `other` over that of `one`, from pairs that follow each other in one process: A B A B …
+
+    A machine that is busy with something else slows both of a pair alike, so their ratio says more than two means.
+    The order within a pair alternates, and the first pair, which warms up, does not count. Work on a GPU must
+    synchronize at its end.
+    """
+    ratios = []
+    for pair in range(num_pairs + 1):
+        first, second = (one, other) if pair % 2 else (other, one)
+        seconds = [_seconds(first), _seconds(second)]
+        ratios.append(seconds[1] / seconds[0] if pair % 2 else seconds[0] / seconds[1])
+    return ratios[1:]
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began

@@ -17,7 +17,7 @@ class Streams(OutputProbe):
     """Variance σ² and kurtosis mean((x − μ)⁴) / σ⁴ over features of each token, mean over valid tokens.
 
     Logged as `stream/<block>/variance` and `/kurtosis`. In Pre the variance grows with depth (Xiong et al. 2020,
-    arXiv 2002.04745). Kurtosis is 3 for normal features, about D where one feature holds everything, and counted as
+    arXiv 2002.04745). Kurtosis is 3 for normal features, about D where one feature holds everything, and counts as
     0 for a constant token; it grows with outlier features.
     """
 

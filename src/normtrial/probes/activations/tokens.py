@@ -15,7 +15,7 @@ def mask_of(inputs: tuple[Any, ...]) -> Tensor | None:
 
 
 def valid_tokens(x_BLD: Tensor, mask_BL: Tensor | None) -> Tensor:
-    """The (N, D) valid tokens, in float32 or better; of what is no tensor of tokens, such as class logits, all rows."""
+    """The (N, D) valid tokens, in float32 or better; all rows of what holds no tokens, as class logits."""
     x = x_BLD.detach()
     fits = mask_BL is not None and x.shape[:2] == mask_BL.shape
     rows = x[mask_BL] if fits else x.reshape(-1, x.shape[-1])
