@@ -2,14 +2,15 @@
 
     python scripts/overhead.py probe=none probe=default norm=bn data=bbc
 
-The first two arguments are the sides, the others hold for both. Each side takes its turn of real steps, writing its
-rows into a temporary folder. Prints the median of the ratios and their range, and how many numbers a row holds.
+The first two arguments are the sides, the others hold for both. Each side takes its turn of real steps, writing
+its rows into a temporary folder. Prints the median of the ratios, their range, and how many numbers a row holds.
 """
 
 import argparse
 import itertools
 import statistics
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=15)
     parser.add_argument("--steps", type=int, default=10, help="of a turn; a multiple of train.log_every")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--cpu-time", action="store_true", help="this process's CPU time instead of wall time")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     with tempfile.TemporaryDirectory() as folder:
@@ -63,11 +65,13 @@ def main() -> None:
             turn_of(path, given.steps, "log=file", *given.overrides, side)
             for path, side in zip(sides, (given.one, given.other), strict=True)
         ]
-        ratios = sorted(paired_ratios(*turns, num_pairs=given.pairs))
+        clock = time.process_time if given.cpu_time else time.perf_counter
+        ratios = sorted(paired_ratios(*turns, given.pairs, clock))
         rows = [RunFolder(path).read_metrics() for path in sides]
     columns = [max(map(len, side)) for side in rows]
     print(
-        f"{given.other} over {given.one} ({' '.join(given.overrides)}): median {statistics.median(ratios):.3f} of "
+        f"{given.other} over {given.one} ({' '.join(given.overrides)}), "
+        f"{'CPU' if given.cpu_time else 'wall'} time: median {statistics.median(ratios):.3f} of "
         f"{len(ratios)} pairs, from {ratios[0]:.3f} to {ratios[-1]:.3f}; numbers a row: {columns[0]}, {columns[1]}"
     )
 
