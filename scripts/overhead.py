@@ -61,12 +61,12 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     with tempfile.TemporaryDirectory() as folder:
         sides = [Path(folder) / name for name in ("one", "other")]
-        turns = [
+        one, other = (
             turn_of(path, given.steps, "log=file", *given.overrides, side)
             for path, side in zip(sides, (given.one, given.other), strict=True)
-        ]
+        )
         clock = time.process_time if given.cpu_time else time.perf_counter
-        ratios = sorted(paired_ratios(*turns, given.pairs, clock))
+        ratios = sorted(paired_ratios(one, other, given.pairs, clock))
         rows = [RunFolder(path).read_metrics() for path in sides]
     columns = [max(map(len, side)) for side in rows]
     print(

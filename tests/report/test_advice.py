@@ -11,7 +11,7 @@ from normtrial.report.arms import Run
 from normtrial.report.comparison import print_comparison
 from tests.report.conftest import Factory
 
-DEEP = {"layers": 12, "placement": "post", "warmup": "0"}
+DEEP: dict[str, Any] = {"layers": 12, "placement": "post", "warmup": "0"}
 
 
 def stuck(make_run: Factory, **changes: Any) -> RunFolder:
