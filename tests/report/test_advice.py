@@ -15,7 +15,7 @@ DEEP: dict[str, Any] = {"layers": 12, "placement": "post", "warmup": "0"}
 
 
 def stuck(make_run: Factory, **changes: Any) -> RunFolder:
-    given = DEEP | {"events": {"plateau": 1}} | changes
+    given: dict[str, Any] = {**DEEP, "events": {"plateau": 1}, **changes}
     folder = make_run(norm="ln", placement=given["placement"], layers=given["layers"])
     text = folder.config_text().replace("optim: {", f"optim: {{warmup_steps: {given['warmup']}, ")
     write_text(folder.path / "config.yaml", text)
