@@ -108,6 +108,7 @@ def test_a_probe_sees_what_the_model_computes() -> None:
         network(tokens_BL, mask_BL)
     probes.measure()
     found = probes.after_update()
+    assert network.positions is not None
     x_BLD = (network.embedding(tokens_BL) + network.positions(7)) * 16**0.5
     stream = x_BLD
     for at, block in enumerate(network.blocks):

@@ -3,6 +3,7 @@
 Shapes: B examples, L positions, D model width, C classes.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from normtrial.data.batch import Batch, Task
 from normtrial.data.dataset import TextData
+from normtrial.data.view import PLAIN, View
 from normtrial.probes.base import Probes
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
@@ -54,8 +56,11 @@ class RandomText:
         tokens_BL = torch.randint(20, (4, 5), generator=generator)
         return Batch(tokens_BL, None, tokens_BL[:, 0] % 3)
 
-    def eval_batches(self, split: str) -> Iterator[Batch]:
+    def eval_batches(self, split: str, view: View = PLAIN) -> Iterator[Batch]:
         yield from (self.train_batch(step, 9) for step in range(2))
+
+    def tokens_per(self, unit: str, split: str, view: View = PLAIN) -> float:
+        return math.nan
 
     def epoch(self, step: int) -> float:
         return step / 10
