@@ -89,7 +89,7 @@ def build_setup(
         device=device,
         computing=replica.computing,
         evaluations=evaluations,
-        probes=build_probes(config.probe, model.sites()),
+        probes=build_probes(config.probe, model.sites(blocks=True)),
         forensics=Forensics(replica, ranks, checkpoints.folder.with_name("nonfinite"), about),
         dead=DeadOutputs(replica.norms) if config.precision.format.is_half else None,
         scaler=build_scaler(config.precision, device),

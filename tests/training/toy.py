@@ -3,6 +3,7 @@
 Shapes: B examples, L positions, D model width, C classes.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -15,6 +16,7 @@ from torch.amp.grad_scaler import GradScaler
 from normtrial.data.batch import Batch, Task
 from normtrial.data.dataset import TextData
 from normtrial.data.view import PLAIN, View
+from normtrial.probes.base import Probes
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.forensics import Forensics
@@ -60,6 +62,9 @@ class RandomText:
     def eval_batches(self, split: str, view: View = PLAIN) -> Iterator[Batch]:
         yield from (self.train_batch(step, 9) for step in range(2))
 
+    def tokens_per(self, unit: str, split: str, view: View = PLAIN) -> float:
+        return math.nan
+
     def epoch(self, step: int) -> float:
         return step / 10
 
@@ -91,7 +96,7 @@ def make_loop(
         "device": "cpu",
         "computing": nullcontext,
         "evaluations": {"": nullcontext},
-        "probes": [],
+        "probes": Probes(),
         "penalty": lambda: None,
         "ranks": Ranks(),
         "forensics": Forensics(replica, Ranks(), folder / "nonfinite", {}),

@@ -101,6 +101,12 @@ def _check_root(config: Config) -> None:
 def _check_pairs(config: Config) -> None:
     """Refuse what each part allows alone but not together."""
     norm, data = config.norm, config.data
+    hooked = config.probe.needing_hooks()
+    require(
+        not (config.compile and hooked),
+        f"probe.names={hooked} read forward passes, which compile=true leaves no trace of, and a step without it "
+        "would end in other last digits. Set compile=false, or choose probe=default (or none), which read none.",
+    )
     cls = norm_class(norm)
     for group, part, chosen in (
         ("norm", norm, cls),

@@ -37,6 +37,7 @@ class Loop:
             setup.optimizer.load_state_dict(resumed["optimizer"])
             setup.scaler.load_state_dict(resumed["scaler"])
             self.progress = Progress(**resumed["progress"])
+            setup.probes.load(resumed["probes"])
 
     def run(self) -> tuple[str, str | None]:
         """(status, reason): finished, diverged or interrupted."""
@@ -74,6 +75,7 @@ class Loop:
             "optimizer": self.s.optimizer.state_dict(),
             "scaler": self.s.scaler.state_dict(),
             "progress": self.progress.as_dict(),
+            "probes": self.s.probes.state(),
             "offsets": self.s.record.offsets(),
         }
         self.s.checkpoints.save(self.progress.step, content)
@@ -88,9 +90,10 @@ class Loop:
             group["lr"] = learning_rate(s.optim, self.progress.updates + 1, s.train.steps)
         logged = step % s.train.log_every == 0 or step in (1, s.train.steps)
         s.forensics.remember()
-        loss = self._backward(batch, step, logged)
+        with s.probes.watching(step, logged):
+            loss = self._backward(batch, step, logged)
         s.scaler.unscale_(s.optimizer)
-        probed = {k: v for probe in s.probes for k, v in probe.measure().items()} if logged else {}
+        s.probes.measure()
         norm, value = self._clip(), s.ranks.mean(float(loss))
         trouble = None
         if not (math.isfinite(value) and math.isfinite(norm)):
@@ -101,9 +104,12 @@ class Loop:
         else:
             s.forensics.undo()
         s.scaler.update()  # also after a skipped step: the factor falls, and gradients may be unscaled anew
+        probed = s.probes.after_update()
         self._since.add(time.perf_counter() - began, waited, whole.num_tokens)
         if logged or trouble in NONFINITE:
             self._log(step, value, norm, probed)
+        for event in s.probes.events(value):
+            self._event(step, *event)
         return trouble
 
     def _clip(self) -> float:

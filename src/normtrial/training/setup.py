@@ -9,7 +9,7 @@ from torch.optim import Optimizer
 
 from normtrial.data.dataset import TextData
 from normtrial.errors import not_one_of, require
-from normtrial.probes.base import Probe
+from normtrial.probes.base import Probes
 from normtrial.probes.dead import DeadOutputs
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.evaluate import Context
@@ -55,7 +55,7 @@ class Setup:
     device: str
     computing: Context  # the precision's context
     evaluations: dict[str, Context]  # name suffix ("" or "/batch_stats") → context to evaluate in
-    probes: list[Probe]
+    probes: Probes
     forensics: Forensics
     dead: DeadOutputs | None  # looks for norms that answer with zeros; where numbers are half precision
     scaler: GradScaler
