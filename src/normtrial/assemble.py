@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from normtrial import identity
 from normtrial.config import Config, Job, as_dict
 from normtrial.data.dataset import TextData
 from normtrial.data.statistics import describe
@@ -147,6 +148,7 @@ def summarize(
         "model": {
             "parameters": sum(p.numel() for p in model.parameters()),
             "norm_parameters": sum(p.numel() for norm in model.norms() for p in norm.parameters()),
+            "weights_sha256": identity.weights_digest(model),
         },
         "sweep": meta["sweep"],
     }

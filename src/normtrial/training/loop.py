@@ -13,12 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from normtrial.data.batch import Batch
-from normtrial.training.evaluate import mean_loss, predict
+from normtrial.training import accumulate
+from normtrial.training.checkpoint import Due
+from normtrial.training.evaluate import predict
 from normtrial.training.memory import peak_memory_mib
 from normtrial.training.metrics import score
 from normtrial.training.optim import learning_rate
+from normtrial.training.randomness import random_state, set_random_state
 from normtrial.training.setup import Setup
-from normtrial.training.state import Progress
+from normtrial.training.state import Progress, restore, states
 from normtrial.training.stopwatch import Stopwatch
 
 
@@ -30,10 +33,13 @@ class Loop:
         self.progress = Progress()
         self._since = Stopwatch()
         self._penalty: float | None = None
+        self._due = Due(setup.train.checkpoint_every, setup.train.checkpoint_seconds)
         if resumed:
             setup.model.load_state_dict(resumed["model"])
             setup.optimizer.load_state_dict(resumed["optimizer"])
             self.progress = Progress(**resumed["progress"])
+            restore(setup.probes, resumed["probes"])
+            set_random_state(resumed["random"])
 
     def run(self) -> tuple[str, str | None]:
         """(status, reason): finished, diverged or interrupted."""
@@ -52,7 +58,7 @@ class Loop:
             self.progress.step = step
             self.progress.seconds = time.perf_counter() - started
             stop = self.s.ranks.any(self.s.stop_requested())
-            if stop or (step % train.checkpoint_every == 0 and step < train.steps):
+            if stop or (step < train.steps and self._due.at(step)):
                 self.save()
             if stop and step < train.steps:
                 return "interrupted", "asked to stop"
@@ -70,9 +76,13 @@ class Loop:
             "model": self.s.model.state_dict(),
             "optimizer": self.s.optimizer.state_dict(),
             "progress": self.progress.as_dict(),
+            "probes": states(self.s.probes),
+            "random": random_state(),
+            "run_id": self.s.record.run_id,  # W&B's too
             "offsets": self.s.record.offsets(),
         }
         self.s.checkpoints.save(self.progress.step, content)
+        self._due.restart()
 
     def _step(self, step: int) -> str | None:
         """Take one step; says what was not finite, or None."""
@@ -105,12 +115,7 @@ class Loop:
         """Loss and fresh gradients of a step; calling it again gives the same, dropout included."""
         torch.manual_seed(self.s.seed * 1_000_003 + step + (self.s.ranks.rank << 48))
         self.s.optimizer.zero_grad(set_to_none=True)
-        with self.s.computing():
-            logits = self.s.forward(batch.tokens_BL, batch.mask_BL)
-        loss = mean_loss(logits, batch.targets)
-        penalty = self.s.penalty()
-        (loss if penalty is None else loss + penalty).backward()
-        self._penalty = None if penalty is None else float(penalty.detach())
+        loss, self._penalty = accumulate.backward(self.s, batch)
         return loss
 
     def _log(self, step: int, loss: float, norm: float, probed: dict[str, float]) -> None:

@@ -1,8 +1,9 @@
 """What a run has learned about itself so far: part of every checkpoint, and the body of the summary."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from normtrial.training.metrics import find
 
@@ -41,3 +42,28 @@ class Progress:
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for checkpoint and summary."""
         return asdict(self)
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """A part that remembers something from step to step (a probe with a window): checkpoints keep it."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Tensors and plain values."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        ...
+
+
+def states(parts: Iterable[object]) -> dict[str, dict[str, Any]]:
+    """The state of each part that has one, by the name of its class."""
+    return {type(part).__name__: part.state_dict() for part in parts if isinstance(part, Stateful)}
+
+
+def restore(parts: Iterable[object], kept: dict[str, dict[str, Any]]) -> None:
+    """Give states back; a part that was not there before (probes may change on resume) starts anew."""
+    for part in parts:
+        if isinstance(part, Stateful) and type(part).__name__ in kept:
+            part.load_state_dict(kept[type(part).__name__])

@@ -1,0 +1,53 @@
+"""Gradients of a batch in several passes: what does not fit into memory at once is taken in micro-batches.
+
+With norms that look at one example only, loss and gradients are those of the whole batch. A norm over the batch
+sees micro-batches: its statistics are noisier, and its running ones move once for each.
+
+Shapes: B examples, L positions.
+"""
+
+from collections.abc import Iterator
+
+from torch import Tensor
+
+from normtrial.data.batch import Batch
+from normtrial.errors import require
+from normtrial.training.evaluate import mean_loss
+from normtrial.training.setup import Setup
+
+
+def check_shares(batch_size: int, num_micro: int, num_ranks: int = 1) -> None:
+    """Raise unless every process has equal micro-batches: only then is the mean over them the batch's."""
+    parts = num_micro * num_ranks
+    each = f" on each of {num_ranks} processes" if num_ranks > 1 else ""
+    require(
+        batch_size % parts == 0,
+        f"data.batch_size={batch_size} cannot be cut into train.accumulate={num_micro} equal micro-batches{each}; "
+        f"make it a multiple of {parts}.",
+    )
+
+
+def micro_batches(batch: Batch, num: int) -> Iterator[tuple[float, Batch]]:
+    """`num` equal shares of a batch, each with its share of the targets; padded as the whole is."""
+    assert batch.num_examples % num == 0, "refused before training"
+    size = batch.num_examples // num
+    for start in range(0, batch.num_examples, size):
+        rows = slice(start, start + size)
+        mask_BL = None if batch.mask_BL is None else batch.mask_BL[rows]
+        part = Batch(batch.tokens_BL[rows], mask_BL, batch.targets[rows])
+        yield part.targets.numel() / batch.targets.numel(), part
+
+
+def backward(s: Setup, batch: Batch) -> tuple[Tensor, float | None]:
+    """Add the batch's gradients to what is there; its mean loss, and the norms' mean penalty."""
+    losses, penalties = [], []
+    for share, part in micro_batches(batch, s.train.accumulate):
+        with s.computing():
+            logits = s.forward(part.tokens_BL, part.mask_BL)
+        loss, penalty = share * mean_loss(logits, part.targets), s.penalty()
+        if penalty is not None:
+            penalty = share * penalty
+            penalties.append(float(penalty.detach()))
+        (loss if penalty is None else loss + penalty).backward()
+        losses.append(loss.detach())
+    return sum(losses[1:], losses[0]), sum(penalties) if penalties else None
