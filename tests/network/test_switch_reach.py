@@ -29,12 +29,16 @@ TELLING = {"norm.min_valid_tokens": 1000, "norm.warmup_steps": 0, "norm.decay_st
 BETWEEN_PROCESSES = {"norm.sync"}  # where there is one it does nothing: tests/norms/test_sync.py has two
 
 
+WITHOUT_TRACE = {"model.checkpoint_activations"}  # costs time for memory: tests/network/test_recompute.py
+
+
 def switches() -> list[tuple[str, str, str]]:
     """Every (group, file, option) there is."""
     return [
         (group, file, leaf)
         for group, file in FILES
         for leaf in leaves(getattr(settings(f"{group}={file}"), group))
+        if f"{group}.{leaf}" not in WITHOUT_TRACE
     ]
 
 

@@ -8,10 +8,10 @@ functions of the step's number, so they have no state.
 import contextlib
 import io
 import os
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import torch
@@ -28,11 +28,11 @@ class Due:
 
     def restart(self) -> None:
         """The seconds count from now."""
-        self._since = time.monotonic()
+        self._since = monotonic()
 
     def at(self, step: int) -> bool:
         """Whether the state after `step` is to be kept."""
-        late = self._seconds is not None and time.monotonic() - self._since >= self._seconds
+        late = self._seconds is not None and monotonic() - self._since >= self._seconds
         return late or step % self._every == 0
 
 
