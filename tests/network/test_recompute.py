@@ -76,7 +76,7 @@ def test_batches_are_counted_once_and_blocks_run_twice() -> None:
     for again in (False, True):
         model = build(config("bn", "pre", again)).train()
         count = [0]
-        model.blocks[0].attention.register_forward_hook(
+        model.get_submodule("blocks.0.attention").register_forward_hook(
             lambda *given, count=count: count.__setitem__(0, count[0] + 1)
         )
         loss = mean_loss(model(tokens(0), None), tokens(0)[:, 0] % CLASSES)

@@ -63,10 +63,13 @@ class Watch:
     def kill_in(self, phase: str, dice: random.Random) -> str | None:
         """Kill the process in a phase; the phase that it was in, or None where it had ended by itself."""
         delay = dice.uniform(0, 0.03)
-        deadline = time.monotonic() + (dice.uniform(1, 7) if phase == "anywhere" else PATIENCE_S)
+        deadline = time.monotonic() + PATIENCE_S
         skipped = dice.randrange(3)  # of the moments at which the phase was seen to begin
         seen = before = "start"
         while time.monotonic() < deadline and self.process.poll() is None:
+            if phase == "anywhere" and self.fresh("meta.json"):
+                time.sleep(dice.uniform(0, 1.5))
+                break
             before, seen = seen, self.phase()
             if seen == phase and before != phase:
                 skipped -= 1

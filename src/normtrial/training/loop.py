@@ -38,7 +38,7 @@ class Loop:
             setup.model.load_state_dict(resumed["model"])
             setup.optimizer.load_state_dict(resumed["optimizer"])
             self.progress = Progress(**resumed["progress"])
-            restore(setup.probes, resumed["probes"])
+            restore(setup.probes, resumed["state"])
             set_random_state(resumed["random"])
 
     def run(self) -> tuple[str, str | None]:
@@ -76,7 +76,7 @@ class Loop:
             "model": self.s.model.state_dict(),
             "optimizer": self.s.optimizer.state_dict(),
             "progress": self.progress.as_dict(),
-            "probes": states(self.s.probes),
+            "state": states(self.s.probes),
             "random": random_state(),
             "run_id": self.s.record.run_id,  # W&B's too
             "offsets": self.s.record.offsets(),
