@@ -143,9 +143,7 @@ def ended(folder: RunFolder, config: Config) -> dict[str, Any] | None:
     )
     if not (folder.path / "curves.png").exists():
         draw_curves(folder)
-    Checkpoints(
-        folder.path / "checkpoint", keep=1
-    ).clear()  # left where a kill fell between the record's end and this
+    Checkpoints(folder.path / "checkpoint", keep=1).clear()  # a kill may have come before its turn
     return summary
 
 
