@@ -36,6 +36,14 @@ UNSCIENTIFIC = (  # leaves of the configuration that change no number; the run i
     "train.checkpoint_every",
     "train.checkpoint_seconds",
     "train.checkpoint_keep",
+    "data.streaming",
+)
+FOUND_BY_CONTENT = (  # where text comes from: the run id has the content instead; the arms of a sweep differ in it
+    "data.path",
+    "data.revision",
+    "data.train",
+    "data.val",
+    "data.test",
 )
 
 

@@ -9,13 +9,14 @@ import torch
 
 from normtrial import run
 from normtrial.config import Config
-from normtrial.data.catalogue import SOURCES
+from normtrial.config.help import CONF
 from normtrial.norms.catalogue import NORMS
 from normtrial.placements.catalogue import PLACEMENTS
 from tests.norms.options import has
 from tests.support import answer, command, start_process
 
 PLACEMENT_NAMES = f"Allowed: {', '.join(sorted(PLACEMENTS))}."
+DATA_NAMES = ", ".join(sorted(path.stem for path in (CONF / "data").glob("*.yaml")))
 NORM_NAMES = f"Allowed: {', '.join(sorted(NORMS))}."
 MOMENTUM_OWNERS = ", ".join(name for name in NORMS if has(name, "momentum"))
 NORM_KEYS = "Allowed: norm.affine, norm.bias, norm.eps, norm.gamma_init, norm.stats_dtype."
@@ -25,7 +26,22 @@ EPS_RANGE = "must lie strictly between 0 and 1 (1e-5 is usual); with 0 a constan
 MISTAKES = {
     "norm=lm": f"norm 'lm' does not exist; did you mean 'ln'? {NORM_NAMES}",
     "placement=prr": f"placement 'prr' does not exist; did you mean 'pre'? {PLACEMENT_NAMES}",
-    "data=imdb": f"data 'imdb' does not exist. Allowed: {', '.join(sorted(SOURCES))}.",
+    "data=imbd": f"data 'imbd' does not exist; did you mean 'imdb'? Allowed: {DATA_NAMES}.",
+    "data=files": "data.path has no value; give it on the command line or in a recipe.",
+    "data=files data.path=": "data.path is empty.",
+    "data=files data.path=x data.encoding=uft-8": (
+        "data.encoding='uft-8' is unknown; common ones are utf-8, utf-16, gb18030, big5, cp1252."
+    ),
+    "data=files data.path=x data.sample_by=lines": (
+        "data.sample_by 'lines' does not exist; did you mean 'line'? Allowed: document, line, paragraph."
+    ),
+    "data=hub_lm data.path=x data.document_start='('": (
+        "data.document_start='(' is no regular expression: missing ), unterminated subpattern at position 0."
+    ),
+    "data=hub data.path=x data.max_documents=0": (
+        "data.max_documents must be at least 1 document, or null for all of them, not 0."
+    ),
+    "data=imdb data.source=a/b": "data.source='a/b' must be a plain name.",
     "experiment=quick": "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: quick_look.",
     "norm.epss=1e-3": EPSS,
     "+norm.epss=1e-3": EPSS,
@@ -141,6 +157,12 @@ def stop_before_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_mistake_is_answered(typed: str) -> None:
     given = command(*typed.split(" "))
     assert (given.code, given.message) == (1, f"normtrial: {MISTAKES[typed]}")
+
+
+def test_a_key_of_labelled_text_is_none_of_a_language_model() -> None:
+    given = command("data=files_lm", "data.path=x", "data.label=y")
+    assert given.message.startswith("normtrial: key 'data.label' does not exist for this choice; did you mean")
+    assert "data.kind" not in given.message
 
 
 @pytest.mark.parametrize("content", RECIPES)

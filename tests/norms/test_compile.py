@@ -13,8 +13,11 @@ from tests.norms.draws import randomize
 from tests.norms.options import make
 
 D, L = 8, 6
-# torch's own tracer instantiates an autograd function, and torch warns about that.
-pytestmark = pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
+# torch warns about itself: its tracer instantiates an autograd function, its inductor imports script methods.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.torch.jit.script_method. is deprecated:DeprecationWarning"),
+]
 MASK_BL = torch.arange(L) < torch.tensor([[6], [4], [2]])
 
 

@@ -1,5 +1,6 @@
 """Hydra's and OmegaConf's errors in our words: what was given, what is allowed, the closest match."""
 
+import dataclasses
 import os
 import re
 import sys
@@ -101,7 +102,8 @@ def _wrong_type(cause: ValidationError) -> str:
 
 def _unknown_key(cause: OmegaConfBaseException) -> str:
     path, _, key = str(cause.full_key).rpartition(".")
-    fields = list(getattr(cause.object_type, "__dataclass_fields__", {}))
+    schema = cause.object_type
+    fields = [field.name for field in dataclasses.fields(schema)] if dataclasses.is_dataclass(schema) else []
     if not path and key == "experiment":
         return "a recipe changes the whole configuration: its first line must be # @package _global_."
     if key in fields:

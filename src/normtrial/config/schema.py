@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
 
+from normtrial.data import user_config
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig, WindowsConfig
 from normtrial.network.model import ModelConfig
 from normtrial.norms.base import NormConfig
@@ -59,6 +60,7 @@ def register() -> None:
         ("data", "classification", ClassificationConfig),
         ("data", "windows", WindowsConfig),
         ("data", "language_model", LanguageModelConfig),
+        *(("data", name, given) for name, given in user_config.SCHEMAS.items()),
         ("optim", "adamw", OptimConfig),
         ("precision", "precision", PrecisionConfig),
         ("log", "file", FileLogConfig),

@@ -74,7 +74,7 @@ def _key(source: Source, vocab_size: int) -> str:
     here = Path(__file__).parent
     code = [
         *(here / f"{name}.py" for name in ("prepare", "select", "arrays", "tokenizer")),
-        *sorted((here / "sources").glob("*.py")),
+        *sorted((here / "sources").rglob("*.py")),
     ]
     parts = [
         source.identity,

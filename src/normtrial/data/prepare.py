@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from normtrial.data import tokenizer as bpe
 from normtrial.data.arrays import export, fingerprint
 from normtrial.data.select import clean, select
+from normtrial.data.sources.given.classes import ordered
 from normtrial.data.sources.source import SPLITS, Source
 from normtrial.errors import require
 
@@ -54,7 +55,7 @@ def _prepare(source: Source, vocab_size: int, folder: Path, cache: Path, scratch
     kept, dropped = select(documents, source.official_test)
     for split in SPLITS:
         require(bool(kept[split]), f"data={source.name} leaves no document in its {split} split ({dropped}).")
-    labels = sorted(set(documents.unique("label")) - {""})
+    labels = ordered(set(documents.unique("label")) - {""})
     require(
         source.kind == "lm" or len(labels) >= 2,
         f"data={source.name} has a single class {labels}: nothing to classify.",

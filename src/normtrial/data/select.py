@@ -34,13 +34,13 @@ def select(documents: Iterable[Any], official_test: bool = False) -> tuple[dict[
     """
     copies: dict[bytes, list[tuple[int, str]]] = defaultdict(list)
     order: list[tuple[str, str]] = []  # split and digest of each row
+    dropped: Counter[str] = Counter(empty=0, duplicates=0, conflicting_labels=0)
     for index, row in enumerate(documents):
         order.append((row["split"], text_digest(row["text"])))
-        if row["text"]:
+        if row["dropped"] or not row["text"]:
+            dropped[row["dropped"] or "empty"] += 1
+        else:
             copies[duplicate_key(row["text"])].append((index, row["label"]))
-    dropped: Counter[str] = Counter(
-        empty=len(order) - sum(map(len, copies.values())), duplicates=0, conflicting_labels=0
-    )
     kept: dict[str, list[int]] = {split: [] for split in SPLITS}
     for rows in copies.values():
         published = [index for index, _ in rows if official_test and order[index][0] == "test"]

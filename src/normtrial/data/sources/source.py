@@ -18,6 +18,7 @@ class Document(NamedTuple):
     text: str
     split: str
     label: str = ""
+    dropped: str = ""  # why the source leaves it out; counted by `data.select`
 
 
 class Source(Protocol):
