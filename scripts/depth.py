@@ -13,13 +13,14 @@ from normtrial.report.depth import Table, draw_depth
 
 PLACEMENTS = ("pre", "post", "sandwich", "deepnorm", "lns", "none")
 DEPTHS = (2, 4, 6, 8, 12, 16, 24, 32, 48)
-MODEL = ("model=small", "norm=ln", "data=sotu")  # width 128; the text is not read
+MODEL = ("model=small", "data=sotu")  # width 128; the text is not read
 FIGURE = Path("results/figures/depth_at_init.svg")
 
 
 def measure(placement: str, depths: tuple[int, ...] = DEPTHS) -> dict[str, dict[str, float]]:
     """Depth -> measure -> value, in six digits."""
-    config = compose(*MODEL, f"placement={placement}")
+    norm = "none" if placement == "none" else "ln"
+    config = compose(*MODEL, f"norm={norm}", f"placement={placement}")
     rows = by_depth(depths, config.model, config.norm, config.placement)
     return {depth: {name: float(f"{v:.6g}") for name, v in row.items()} for depth, row in rows.items()}
 

@@ -13,6 +13,7 @@ from normtrial.data.dataset import TextData
 from normtrial.data.statistics import describe
 from normtrial.errors import require
 from normtrial.network.model import Transformer
+from normtrial.network.noise import noisy
 from normtrial.network.wiring import describe as describe_wiring
 from normtrial.norms.base import evaluating_with
 from normtrial.norms.catalogue import norm_class
@@ -28,6 +29,7 @@ from normtrial.training.precision import computing_in
 from normtrial.training.progress import ProgressSink
 from normtrial.training.ranks import Ranks
 from normtrial.training.setup import Setup
+from normtrial.training.shifts import Shifts
 from normtrial.training.sinks import RecordSink, Sink, Sinks, WandbLogConfig, leaves
 
 
@@ -95,6 +97,32 @@ def build_setup(
         sinks=sinks,
         checkpoints=checkpoints,
         stop_requested=stop_requested,
+        shifts=build_shifts(config, model),
+    )
+
+
+def refuse_short_splits(config: Config, data: TextData) -> None:
+    """Raise `ConfigError` where a split is too short for an evaluation that is asked for."""
+    buckets = config.eval.length_buckets
+    for split in ("val", "test"):
+        for shift in config.eval.shifts():
+            require(
+                data.eval_size(split, shift.view) > 0,
+                f"The {split} split of data={config.data.source} has no example left under {shift.name}.",
+            )
+        require(
+            buckets is None or buckets <= data.eval_size(split),
+            f"eval.length_buckets={buckets} is more than the {split} split of data={config.data.source} holds.",
+        )
+
+
+def build_shifts(config: Config, model: Transformer) -> Shifts:
+    """The evaluations beside the plain ones."""
+    return Shifts(
+        each=tuple(config.eval.shifts()),
+        always=config.eval.when == "always",
+        length_buckets=config.eval.length_buckets,
+        noisy=lambda sigma: noisy(model.embedding, sigma, config.eval.seed),
     )
 
 
@@ -119,7 +147,7 @@ def build_sinks(
                 run_dir=folder.path,
                 run_id=folder.run_id,
                 name=meta["name"],
-                flat_config=dict(leaves(as_dict(config))),
+                flat_config=dict(leaves({**as_dict(config), "text": data.info})),
                 meta=meta,
                 group=job.sweep.name if job.sweep else None,
             )

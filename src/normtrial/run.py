@@ -17,7 +17,15 @@ import torch
 from omegaconf import DictConfig
 
 from normtrial import identity, records
-from normtrial.assemble import build_model, build_setup, build_sinks, pick_device, summarize, wiring_of
+from normtrial.assemble import (
+    build_model,
+    build_setup,
+    build_sinks,
+    pick_device,
+    refuse_short_splits,
+    summarize,
+    wiring_of,
+)
 from normtrial.config import SHOW_WIRING, Config, Job, as_yaml, current_job, load, was_given
 from normtrial.data import catalogue
 from normtrial.data.dataset import TextData
@@ -157,6 +165,7 @@ def train(
     stop_requested: Callable[[], bool],
 ) -> dict[str, Any]:
     """Train to the end, or to an interruption; the first rank writes the record."""
+    refuse_short_splits(config, data)
     checkpoints = Checkpoints(folder.path / "checkpoint", config.train.checkpoint_keep)
     resumed = checkpoints.latest(usable=lambda content: belongs(content, folder))
     meta = identity.meta(config, job, folder.run_id, device, ranks.num)

@@ -9,10 +9,9 @@ import torch
 
 from normtrial import run
 from normtrial.config import Config
-from normtrial.config.help import CONF
 from normtrial.norms.catalogue import NORMS
 from normtrial.placements.catalogue import PLACEMENTS
-from tests.norms.options import has
+from tests.norms.options import CONF, has
 from tests.support import answer, command, start_process
 
 PLACEMENT_NAMES = f"Allowed: {', '.join(sorted(PLACEMENTS))}."

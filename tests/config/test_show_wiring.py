@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from normtrial import run
-from normtrial.network.wiring import describe
+from normtrial.network.wiring import DEPEND_ON_DATA, describe
 from normtrial.placements.catalogue import PLACEMENTS
 from tests.network.models import model
+from tests.norms.options import usual_norm
 from tests.support import ROOT, answer, command, start_process
 
 
@@ -40,8 +41,8 @@ def test_it_says_what_is_configured(capsys: pytest.CaptureFixture[str], tmp_path
     [
         (["placement=deepnorm"], "MLP, value and output projections × 0.4204 (the placement's companion"),
         (["placement=post"], "final_norm               none: the last block ends with one"),
-        (["placement=none"], "no norm stands anywhere, so the choice of norm changes nothing"),
-        (["placement=rezero"], "gate1 = 0"),
+        (["placement=none", "norm=none"], "final_norm               none: no norm stands anywhere"),
+        (["placement=rezero", "norm=none"], "gate1 = 0"),
         (["placement=peri", "data=sotu"], "embed_norm               LayerNorm(64)"),
         (["model.qk_norm=l2"], "L2Norm(16), each head by itself"),
         (["placement=mix"], "block01 … block03\n    norm1 "),
@@ -53,9 +54,9 @@ def test_it_says_what_is_special(arguments: list[str], line: str, capsys: pytest
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_the_parameters_are_those_of_the_model(placement: str) -> None:
-    network = model("ln", placement)
+    network = model(usual_norm(placement), placement)
     text = describe(network, "")
-    left_out = sum(p.numel() for m in (network.embedding, network.positions, network.head) for p in m.parameters())
+    left_out = sum(p.numel() for name in DEPEND_ON_DATA for p in network.sites()[name].parameters())
     total = int(re.findall(r"  all +=  *([\d,]+)", text)[0].replace(",", ""))
     assert total == sum(p.numel() for p in network.parameters()) - left_out
     assert set(re.findall(r"^block00 |(?<=^    )[\w.]+", text, re.M)) >= set(PLACEMENTS[placement].norm_sites())

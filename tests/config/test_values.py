@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from normtrial.config import Config, as_dict, as_yaml
 from normtrial.config.help import CONF, describe
 from normtrial.config.schema import GROUPS
+from tests.norms.options import chosen
 from tests.support import command
 
 OPTIONS = sorted(path for group in GROUPS for path in (CONF / group).glob("*.yaml"))
@@ -52,7 +53,7 @@ def test_every_group_has_options_on_disk() -> None:
 @pytest.mark.parametrize("path", OPTIONS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_option_and_recipe_composes(path: Path, configure: Callable[..., Config]) -> None:
     needs = ["data.path=x"] if path.parent.name == "data" and "path: ???" in path.read_text("utf-8") else []
-    config = configure(f"{path.parent.name}={path.stem}", *needs)
+    config = configure(*chosen(path.parent.name, path.stem), *needs)
     part = getattr(config, path.parent.name, config)
     assert dataclasses.is_dataclass(part)
     assert describe(path), "its first comment is the line that --help shows"

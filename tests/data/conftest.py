@@ -16,15 +16,18 @@ BBC = {
     "source": "bbc",
     "batch_size": 16,
     "max_len": 768,
+    "tokenizer": "bpe",
     "vocab_size": 1024,
     "limit": None,
     "eval_limit": None,
     "batching": "random",
+    "truncate": "head",
 }
 SOTU = {
     "source": "sotu",
     "batch_size": 16,
     "max_len": 32,
+    "tokenizer": "bpe",
     "vocab_size": 512,
     "limit": None,
     "eval_limit": None,
@@ -81,6 +84,7 @@ def load_toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., T
             "source": "toy",
             "batch_size": 1,
             "max_len": 8,
+            "tokenizer": "bpe",
             "vocab_size": 300,
             "limit": None,
             "eval_limit": None,
@@ -88,6 +92,8 @@ def load_toy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., T
         }
         if kind == "lm":
             return catalogue.load(LanguageModelConfig(**values), tmp_path)
-        return catalogue.load(ClassificationConfig(**{"batching": "random", **values}), tmp_path)
+        return catalogue.load(
+            ClassificationConfig(**{"batching": "random", "truncate": "head", **values}), tmp_path
+        )
 
     return load

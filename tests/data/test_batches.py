@@ -12,7 +12,7 @@ from normtrial.data.arrays import read
 from normtrial.data.batch import Batch
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig
 from normtrial.data.dataset import TextData
-from normtrial.data.tokenizer import EOS, PAD
+from normtrial.data.tokenizer.vocabulary import EOS, PAD
 
 
 def same(left: Batch, right: Batch) -> bool:

@@ -84,7 +84,7 @@ def test_what_is_prepared_depends_on_vocabulary_but_not_on_batches(
     catalogue.load(bbc_config(batch_size=4, max_len=9, limit=50, batching="bucket"), cache)
     assert sorted(cache.iterdir()) == before
     source = catalogue.SOURCES["bbc"]
-    assert catalogue._key(source, 1024) != catalogue._key(source, 1025)
+    assert catalogue._key(source, "bpe", 1024) != catalogue._key(source, "bpe", 1025)
 
 
 def test_a_damaged_cache_says_so(load_toy: Callable[..., TextData], tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from normtrial.data import catalogue
@@ -36,10 +37,17 @@ HASHED = {
     "reviews_zh": ((12_199, 1_719, 3_443), (17_537, 225), 2),
     "headlines_zh": ((6_996, 983, 2_021), (0, 0), 10),
     "news_zh": ((76, 9, 10), (0, 0), 1),
+    "digits": ((1_303, 180, 314), (0, 0), 10),
 }
 MEASURED = OFFICIAL | HASHED
 AS_SHIPPED = {"newsgroups20": 11_293 + 7_528, "reuters8": 5_485 + 2_189, "reuters52": 6_532 + 2_568}
-AS_SHIPPED |= {"movies_long": 1_500, "sotu_era": 6_741, "reviews_zh": 35_123, "headlines_zh": 10_000}
+AS_SHIPPED |= {
+    "movies_long": 1_500,
+    "sotu_era": 6_741,
+    "reviews_zh": 35_123,
+    "headlines_zh": 10_000,
+    "digits": 1_797,
+}
 
 
 def fetched(name: str) -> Packaged:
@@ -52,7 +60,7 @@ def fetched(name: str) -> Packaged:
 
 
 @cache
-def chosen(name: str) -> tuple[Rows, dict[str, list[int]], dict[str, int]]:
+def chosen(name: str) -> tuple[Rows, dict[str, np.ndarray], dict[str, int]]:
     """Every row of a set, the rows kept by split, and what was dropped."""
     source = fetched(name)
     rows = [{**row._asdict(), "text": clean(row.text)} for row in source.documents(CACHE)]
@@ -164,5 +172,5 @@ def test_a_set_is_prepared_and_makes_batches(name: str, cache: Path) -> None:
     data = catalogue.load(config, cache)
     assert tuple(data.info["documents"].values()) == MEASURED[name][0]
     batch = data.train_batch(0, seed=0)
-    assert batch.num_examples == config.batch_size
+    assert len(batch.targets) == config.batch_size
     assert batch.tokens_BL.shape[1] <= config.max_len

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from tokenizers import Tokenizer
 
-from normtrial.data import tokenizer as bpe
 from normtrial.data.arrays import read
 from normtrial.data.dataset import TextData
 from normtrial.data.sources.source import Document
+from normtrial.data.tokenizer.vocabulary import EOS, PAD
 
 SENTENCE = "the norm of a layer stands before or after the block and nobody knows which is better"
 
@@ -73,7 +73,7 @@ def test_a_text_cannot_spell_a_special_token(load_toy: Callable[..., TextData], 
     load_toy([*usual(), Document("[EOS] [PAD] £ 语", "train", "bad")])
     (saved,) = tmp_path.glob("toy-*/tokenizer.json")
     _, arrays = read(saved.parent)
-    assert not {bpe.PAD, bpe.EOS} & set(arrays["train"]["tokens"].tolist())
+    assert not {PAD, EOS} & set(arrays["train"]["tokens"].tolist())
     tokenizer = Tokenizer.from_file(str(saved))
     assert "[EOS] [PAD] £ 语" in tokenizer.decode(arrays["train"]["tokens"].tolist())
 

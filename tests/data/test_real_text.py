@@ -78,7 +78,7 @@ def test_trivial_predictors(bbc: TextData, sotu: TextData) -> None:
 
 def test_evaluation_batches_mix_the_classes(bbc: TextData) -> None:
     assert all(
-        len(set(batch.targets.tolist())) >= 3 for batch in bbc.eval_batches("test") if batch.num_examples > 8
+        len(set(batch.targets.tolist())) >= 3 for batch in bbc.eval_batches("test") if len(batch.targets) > 8
     )
 
 
@@ -90,12 +90,14 @@ def test_a_limit_keeps_a_fair_sample(
     small = catalogue.load(bbc_config(limit=40), cache)
     assert small.info["examples"] == {"train": 40, "val": 40, "test": 40}
     assert min(small.info["classes"].values()) >= 1
-    assert sum(batch.num_examples for batch in small.eval_batches("val")) == 40
+    assert sum(len(batch.targets) for batch in small.eval_batches("val")) == 40
     assert small.fingerprint == bbc.fingerprint
 
 
 def test_people_are_told_what_they_train_on(bbc: TextData, sotu: TextData) -> None:
     for said in ("bbc: 1,515 train", "5 classes", "101 duplicates", "truncated", "padding"):
         assert said in describe(bbc.info)
+    assert "unknown" not in describe(bbc.info)
+    assert bbc.info["synthetic"] is False
     for said in ("sotu:", "windows", "packed without padding"):
         assert said in describe(sotu.info)

@@ -11,6 +11,7 @@ from torch import Tensor
 from normtrial.network.heads import Classifier
 from normtrial.network.model import Transformer
 from normtrial.norms.catalogue import NORMS
+from normtrial.norms.sequence import SequenceConfig
 from tests.network.models import CLASSES, disturb, lengths_mask, model, tokens
 from tests.norms.draws import on_the_way
 from tests.norms.options import (
@@ -81,6 +82,13 @@ def test_every_switch_is_causal_at_evaluation_or_refused_or_says_so(norm: str, c
     change = prefix_change(trained_a_little(network).eval())
     assert (change > 1e-3) == looks_ahead(norm, False, **changes)
     assert change > 1e-3 or change < 1e-6
+
+
+@pytest.mark.parametrize("norm", [name for name, cls in NORMS.items() if issubclass(cls.Config, SequenceConfig)])
+def test_a_leak_that_is_allowed_leaks_in_training_and_evaluation(norm: str) -> None:
+    for training in (True, False):
+        network = trained_a_little(model(norm, "pre", "lm", norm__allow_leak=True)).train(training)
+        assert prefix_change(network) > 1e-3
 
 
 def padding_change(network: Transformer, added: int) -> float:

@@ -130,7 +130,7 @@ def test_the_inner_norm_of_the_mlp_stands_after_the_activation() -> None:
 def test_the_norm_after_the_embedding_is_the_configured_one(norm: str) -> None:
     network = disturb(model(norm, "post", model__embed_norm=True, model__num_layers=1)).eval()
     tokens_BL, mask_BL = tokens(0), lengths_mask([7, 4, 2, 6], 7)
-    embedded_BLD = (network.embedding(tokens_BL) + network.positions(7)) * 4  # sqrt(16)
+    embedded_BLD = (network.embedding(tokens_BL) + network.sites()["positions"](7)) * 4  # sqrt(16)
     seen: list[tuple] = []
     network.blocks[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs))
     network(tokens_BL, mask_BL)

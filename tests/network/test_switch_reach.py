@@ -1,24 +1,31 @@
-"""No dead switches: every option of every norm, placement and model file changes the model, and the run id.
+"""No dead switches: every option of every norm, placement and model file changes the model, and the run id; every
+option of evaluation changes the metrics.
 
 Dead switches are the commonest defect of published norm code: an eps that reaches some instances only, a flag that
 nobody reads. So each option is set to another allowed value, and the modules or the numbers must differ.
 """
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache as remembered
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from normtrial.assemble import build_model, build_shifts
 from normtrial.config import Config
+from normtrial.data import catalogue
 from normtrial.errors import ConfigError
 from normtrial.identity import run_id
 from normtrial.network.model import Transformer
 from normtrial.training.evaluate import mean_loss
+from normtrial.training.evaluations import evaluate
+from normtrial.training.shifts import EvalConfig
 from tests.network.models import CLASSES, SMALL, build, disturb, lengths_mask, tokens
-from tests.norms.options import CONF, TASKS, leaves, other_values, settings
+from tests.norms.options import CONF, TASKS, chosen, leaves, other_values, settings
+from tests.training.toy import make_loop
 
 GROUPS = ("norm", "placement", "model")
 FILES = [(group, path.stem) for group in GROUPS for path in sorted((CONF / group).glob("*.yaml"))]
@@ -27,8 +34,6 @@ SIZE = {**SMALL, "model.num_layers": 4}  # a share of the layers needs some to s
 # Options that a single step shows at certain values only: more tokens than a batch has, no warm-up at all.
 TELLING = {"norm.min_valid_tokens": 1000, "norm.warmup_steps": 0, "norm.decay_steps": 1}
 BETWEEN_PROCESSES = {"norm.sync"}  # where there is one it does nothing: tests/norms/test_sync.py has two
-
-
 WITHOUT_TRACE = {"model.checkpoint_activations"}  # costs time for memory: tests/network/test_recompute.py
 
 
@@ -37,7 +42,7 @@ def switches() -> list[tuple[str, str, str]]:
     return [
         (group, file, leaf)
         for group, file in FILES
-        for leaf in leaves(getattr(settings(f"{group}={file}"), group))
+        for leaf in leaves(getattr(settings(*chosen(group, file)), group))
         if f"{group}.{leaf}" not in WITHOUT_TRACE
     ]
 
@@ -66,13 +71,12 @@ def numbers(network: Transformer, task: str) -> Tensor:
     return torch.cat([tensor.detach().double().flatten() for tensor in found])
 
 
-def evidence(choice: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What can be seen of a choice of options: the cheapest first."""
+def evidence(choice: tuple[str, ...], values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What can be seen of a choice of options where it is not refused: the cheapest first."""
     for task, data in TASKS.items():
         try:
-            config = settings(choice, data, values={**SIZE, **values})
+            config = settings(*choice, data, values={**SIZE, **values})
         except ConfigError:
-            yield f"{task} refused", True
             continue
         yield f"{task} tree", tree(build(config))
         for half in (False, True):
@@ -83,8 +87,8 @@ def evidence(choice: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield f"{task} numbers, half precision {half}", str(refused)
 
 
-@cache
-def shipped(choice: str) -> Evidence:
+@remembered
+def shipped(choice: tuple[str, ...]) -> Evidence:
     return dict(evidence(choice, {}))
 
 
@@ -94,18 +98,22 @@ def differs(one: Any, other: Any) -> bool:
     return one != other
 
 
-def small(choice: str, values: dict[str, Any]) -> Config:
-    return settings(choice, values={**SIZE, **values})
+def identity(choice: tuple[str, ...], data: str, values: dict[str, Any]) -> str:
+    try:
+        return run_id(settings(*choice, data, values={**SIZE, **values}), "data")
+    except ConfigError:
+        return "refused"
 
 
 @pytest.mark.parametrize(("group", "file", "leaf"), switches())
 def test_switch_reaches_the_model_and_the_run_id(group: str, file: str, leaf: str) -> None:
-    choice, key = f"{group}={file}", f"{group}.{leaf}"
-    base = small(choice, {})
-    others = other_values(key, getattr(getattr(base, group), leaf), choice, values=SIZE)
-    assert others, f"{key} can have one value only: no switch"
-    changed = {key: TELLING.get(key, others[0])}
-    assert run_id(small(choice, changed), "data") != run_id(base, "data")
+    choice, key = chosen(group, file), f"{group}.{leaf}"
+    value = getattr(getattr(settings(*choice, values=SIZE), group), leaf)
+    others = {data: other_values(key, value, *choice, data, values=SIZE) for data in TASKS.values()}
+    data = next((data for data, found in others.items() if found), None)
+    assert data, f"{key} can have one value only: no switch"
+    changed = {key: TELLING.get(key, others[data][0])}
+    assert identity(choice, data, changed) != identity(choice, data, {})
     if key in BETWEEN_PROCESSES:
         return
     before = shipped(choice)
@@ -114,15 +122,49 @@ def test_switch_reaches_the_model_and_the_run_id(group: str, file: str, leaf: st
     )
 
 
+EVAL = {  # each option's other value, and what must be on for it to be seen
+    "when": ("always", {"batch_size": 2}),
+    "seed": (1, {"shuffle_words": 0.5}),
+    "shuffle_words": (0.5, {}),
+    "drop_words": (0.5, {}),
+    "max_len": (8, {}),
+    "batch_size": (2, {}),
+    "noise": (0.5, {}),
+    "length_buckets": (2, {}),
+    "one_class_batches": (True, {}),
+    "streaming": (True, {}),
+}
+
+
+@pytest.mark.parametrize("leaf", leaves(EvalConfig))
+def test_switch_of_evaluation_reaches_the_metrics_and_the_run_id(
+    leaf: str, trial: Callable[..., Config], cache: Path, tmp_path: Path
+) -> None:
+    value, others = EVAL[leaf]
+    needed = [f"eval.{name}={other}" for name, other in others.items()]
+    found = []
+    for number, changes in enumerate(([], [f"eval.{leaf}={value}"])):
+        config = trial("norm=bn", *needed, *changes)
+        data = catalogue.load(config.data, cache)
+        network = build_model(config, data)
+        shifts = build_shifts(config, network)
+        setup = make_loop(tmp_path / str(number), model=network, data=data, shifts=shifts).s
+        setup.sinks.finish({})  # nothing is recorded here
+        rows = [evaluate(setup, "val", step) for step in (1, setup.train.steps)]
+        found.append((run_id(config, "data"), rows))
+    assert found[0][0] != found[1][0]
+    assert found[0][1] != found[1][1]
+
+
 def test_the_same_options_give_the_same_evidence() -> None:
     """Otherwise every switch would seem to reach something."""
     for group, file in FILES:
-        choice = f"{group}={file}"
+        choice = chosen(group, file)
         for name, value in evidence(choice, {}):
             assert not differs(value, shipped(choice)[name]), (choice, name)
 
 
 def test_a_planted_dead_switch_is_found() -> None:
     """`train.log_every` is none of the model's: neither modules nor numbers may differ."""
-    before = shipped("norm=ln")
-    assert not any(differs(v, before[name]) for name, v in evidence("norm=ln", {"train.log_every": 7}))
+    before = shipped(("norm=ln",))
+    assert not any(differs(v, before[name]) for name, v in evidence(("norm=ln",), {"train.log_every": 7}))

@@ -21,12 +21,16 @@ from normtrial.norms.catalogue import NORMS, build_norm
 from normtrial.placements.catalogue import PLACEMENTS
 
 CONF = Path(__file__).parents[2] / "conf"
-NORM_FREE = [name for name, cls in PLACEMENTS.items() if not cls.uses_norms()]  # the same with every norm
-EVERY_PAIR = [(norm, name) for norm in NORMS for name in PLACEMENTS if name not in NORM_FREE or norm == "ln"]
+NORM_FREE = [name for name, cls in PLACEMENTS.items() if not cls.uses_norms()]  # refuse every norm but none
+EVERY_PAIR = [(norm, name) for norm in NORMS for name in PLACEMENTS if name not in NORM_FREE or norm == "none"]
 # What most batteries run over: every norm in the two usual placements, and every placement with one norm of each
 # kind (over features, over the batch, conditional). All pairs would take minutes.
 KINDS = ("ln", "bn", "ada")
-PAIRS = [(norm, placement) for norm, placement in EVERY_PAIR if norm in KINDS or placement in ("pre", "post")]
+PAIRS = [
+    (norm, placement)
+    for norm, placement in EVERY_PAIR
+    if norm in KINDS or placement in ("pre", "post") or placement in NORM_FREE
+]
 TASKS = {"classification": "data=bbc", "lm": "data=sotu"}
 
 
@@ -56,6 +60,16 @@ def options(name: str, **changes: Any) -> NormConfig:
 def make(name: str, d_model: int, max_len: int = 5, **changes: Any) -> Norm:
     """The norm itself; a few draws are longer than it is told to expect."""
     return build_norm(d_model, options(name, **changes), max_len)
+
+
+def usual_norm(placement: str) -> str:
+    """LayerNorm, where the placement has norms."""
+    return "none" if placement in NORM_FREE else "ln"
+
+
+def chosen(group: str, file: str) -> tuple[str, ...]:
+    """The choice of an option file, with what it cannot do without."""
+    return (f"{group}={file}", f"norm={usual_norm(file)}") if group == "placement" else (f"{group}={file}",)
 
 
 def has(name: str, option: str) -> bool:

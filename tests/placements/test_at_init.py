@@ -14,7 +14,7 @@ from normtrial.probes.catalogue import ProbeConfig, build_probes
 from normtrial.training.evaluate import mean_loss
 from tests.goldens.trajectories import trajectory
 from tests.network.models import CLASSES, disturb, lengths_mask, model, tokens
-from tests.norms.options import EVERY_PAIR, PAIRS, TASKS, legal
+from tests.norms.options import EVERY_PAIR, PAIRS, TASKS, legal, usual_norm
 
 
 def step(network: Transformer, task: str) -> torch.Tensor:
@@ -73,7 +73,7 @@ def test_sites_have_the_names_that_are_public() -> None:
         ("rezero", "none"): "attention mlp placement",
     }
     for (placement, qk_norm), names in wanted.items():
-        sites = list(model("ln", placement, model__qk_norm=qk_norm).sites())
+        sites = list(model(usual_norm(placement), placement, model__qk_norm=qk_norm).sites())
         assert [site for site in sites if site.startswith("block00")] == [f"block00.{n}" for n in names.split()]
     mixed = list(model("ln", "mix").sites())
     assert mixed[2:10] == [
@@ -85,10 +85,9 @@ def test_sites_have_the_names_that_are_public() -> None:
 
 
 @pytest.mark.parametrize("placement", ["rezero", "none"])
-def test_without_norms_the_choice_of_the_norm_changes_nothing(placement: str) -> None:
-    losses = [step(model(norm, placement), "classification") for norm in ("ln", "bn")]
-    assert losses[0] == losses[1]
-    assert not list(model("ln", placement).norms())
+def test_without_norms_there_are_none_but_one_that_is_asked_for(placement: str) -> None:
+    assert not list(model("none", placement).norms())
+    assert len(list(model("ln", placement, model__embed_norm=True).norms())) == 1
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def test_alpha_is_part_of_the_wiring_not_of_the_initialization(num_layers: int) 
 
 def test_gates_start_closed_whatever_the_seed_and_are_not_decayed() -> None:
     for seed in (0, 1):
-        network = model("ln", "rezero", seed=seed)
+        network = model("none", "rezero", seed=seed)
         gates = {name: p for name, p in network.named_parameters() if "gate" in name}
         assert sorted(gates) == [f"blocks.{n}.placement.gate{g}" for n in (0, 1) for g in (1, 2)]
         assert all(gate.item() == 0 for gate in gates.values())

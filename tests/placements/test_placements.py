@@ -17,7 +17,7 @@ from normtrial.placements.base import Placement, PlacementConfig, Sublayers
 from normtrial.placements.catalogue import PLACEMENTS
 from tests.network.models import disturb, lengths_mask, model, small, tokens
 from tests.norms.draws import assert_close, draw, referred
-from tests.norms.options import CONF, PAIRS, has, leaves, settings
+from tests.norms.options import CONF, PAIRS, chosen, has, leaves, settings, usual_norm
 from tests.placements.formulas import entered, formula_of, left
 
 EVERY = pytest.mark.parametrize("name", PLACEMENTS)
@@ -49,7 +49,7 @@ def test_every_placement_has_its_file_and_every_file_its_placement() -> None:
 
 @EVERY
 def test_forward_is_its_formula(name: str) -> None:
-    cls, config = PLACEMENTS[name], settings(f"placement={name}").placement
+    cls, config = PLACEMENTS[name], settings(*chosen("placement", name)).placement
     assert config.name == name
     assert type(config) is cls.Config
     norms = {site: matrix(10 + at) for at, site in enumerate(cls.norm_sites())}
@@ -87,7 +87,7 @@ def test_block_wires_its_own_modules_with_mask_and_condition(norm: str, name: st
 @EVERY
 def test_every_norm_is_called_once_in_the_order_of_the_sites(name: str) -> None:
     """And a norm after the embedding and before the head exists exactly where declared."""
-    network, cls = model("ln", name, model__num_layers=3), PLACEMENTS[name]
+    network, cls = model(usual_norm(name), name, model__num_layers=3), PLACEMENTS[name]
     assert (network.final_norm is not None) == cls.final_norm
     assert (network.embed_norm is not None) == cls.embed_norm
     sites = [f"block{layer:02d}.{site}" for layer in range(3) for site in cls.norm_sites()]
@@ -105,7 +105,7 @@ def test_every_norm_is_called_once_in_the_order_of_the_sites(name: str) -> None:
 @EVERY
 def test_stream_arrives_at_the_head_normalized(name: str) -> None:
     """By the final norm, or by the last norm of the last block: what `final_norm` is declared for."""
-    network = model("ln", name)
+    network = model(usual_norm(name), name)
     two_streams = isinstance(network.wiring.enter(torch.zeros(1)), tuple)  # the head sees the sum of two
     arriving: list[Tensor] = []
     network.head.register_forward_pre_hook(lambda _, arguments: arriving.append(arguments[0].detach()))

@@ -30,6 +30,22 @@ def test_table_has_a_row_an_arm_best_first_and_hides_no_run(make_run):
     assert "trivial predictor: 0.230" in text
 
 
+def test_the_baseline_stands_below_where_all_arms_share_one(make_run):
+    runs = [make_run(norm, norm=norm) for norm in ("bn", "ln")]
+    for value, said in ((0.97, True), (None, False)):
+        for run in runs:
+            metrics = {"val/accuracy": value} if value else {"val/bits_per_char": 2.0}
+            data = {"baseline": {"model": "TF-IDF + logistic regression", "metrics": metrics}}
+            run.write_json("summary.json", {**(run.read_summary() or {}), "data": data})
+        assert ("TF-IDF + logistic regression: 0.970" in text_of(runs)) is said
+        assert "trivial predictor: 0.230" in text_of(runs)
+    summary = runs[0].read_summary() or {}
+    runs[0].write_json(
+        "summary.json", {**summary, "data": {"baseline": {"model": "another", "metrics": {"val/accuracy": 1}}}}
+    )
+    assert "another" not in text_of(runs), "the arms saw different text"
+
+
 def test_an_arm_with_a_diverged_run_has_no_mean_loss(make_run):
     runs = [make_run("a", task="lm"), make_run("b", task="lm", seed=1, status="diverged", die_at=90)]
     text = text_of(runs)

@@ -6,8 +6,10 @@ import pytest
 
 from normtrial import run
 from normtrial.config import Config
+from normtrial.errors import ConfigError
 from normtrial.norms.catalogue import NORMS
 from normtrial.placements.catalogue import PLACEMENTS
+from tests.norms.options import NORM_FREE, settings
 from tests.support import SOTU, TINY, command
 
 TASKS = {"classification": [], "lm": SOTU}
@@ -20,6 +22,8 @@ TASKS = {"classification": [], "lm": SOTU}
 def test_five_steps(
     norm: str, placement: str, task: str, trial: Callable[..., Config], train: Callable[[Config], float | None]
 ) -> None:
+    if placement in NORM_FREE and norm != "none":
+        pytest.skip("refused; tested below")
     if refused(norm, task):
         assert task == "lm", "only a causal language model refuses a norm"
         pytest.skip(f"{norm} is refused for {task}; tested below")
@@ -37,14 +41,28 @@ def refused(norm: str, task: str) -> bool:
         return command(*TINY, f"norm={norm}", *TASKS[task]).code != 0
 
 
-@pytest.mark.parametrize("norm", NORMS)
-def test_an_illegal_pair_fails_with_a_message_before_data_is_read(
-    norm: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(*arguments: object) -> None:
-        raise AssertionError("data was read")
+@pytest.fixture
+def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run.catalogue, "load", lambda config, cache: pytest.fail("data was read"))
 
-    monkeypatch.setattr(run.catalogue, "load", read)
+
+@pytest.mark.parametrize("placement", NORM_FREE)
+@pytest.mark.parametrize("norm", [name for name in NORMS if name != "none"])
+def test_a_norm_where_none_stands_is_refused(norm: str, placement: str) -> None:
+    with pytest.raises(ConfigError) as refusal:
+        settings(f"norm={norm}", values={"placement.name": placement})
+    assert f"placement={placement} has no norm, so norm={norm} would change nothing." in str(refusal.value)
+
+
+@pytest.mark.parametrize("placement", NORM_FREE)
+def test_a_placement_without_norms_says_what_to_write(placement: str, no_data: None) -> None:
+    given = command(*TINY, f"placement={placement}")
+    assert given.code == 1
+    assert f"norm=ln would change nothing. Write norm=none placement={placement};" in given.message
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_an_illegal_pair_fails_with_a_message_before_data_is_read(norm: str, no_data: None) -> None:
     if not refused(norm, "lm"):
         pytest.skip(f"{norm} is legal for a language model")
     given = command(*TINY, f"norm={norm}", *TASKS["lm"])

@@ -22,7 +22,7 @@ def test_a_last_batch_of_one_example(
     backward = run.Loop._backward
 
     def noted(loop: run.Loop, batch: Batch, step: int) -> object:
-        sizes.append(batch.num_examples)
+        sizes.append(len(batch.targets))
         return backward(loop, batch, step)
 
     monkeypatch.setattr(run.Loop, "_backward", noted)

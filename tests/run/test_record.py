@@ -3,15 +3,17 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from omegaconf import OmegaConf
 
-from normtrial import identity, records, run
+from normtrial import assemble, identity, records, run
 from normtrial.config import Config, as_dict
 from normtrial.records import STATUSES, RunFolder, list_runs
 from normtrial.training.metrics import METRICS, find
+from normtrial.training.sinks import leaves
 from tests.support import SOTU, TINY, answer, comparable, start_process
 
 Trial = Callable[..., Config]
@@ -77,6 +79,32 @@ def test_a_run_leaves_a_whole_record_and_logs_only_what_the_table_lists(
     for metric in METRICS:
         if metric.function is not None and metric.task in (None, task):
             assert metric.pattern.replace("<split>", "val") in names
+
+
+@BOTH
+def test_the_facts_of_the_text_reach_the_summary_and_wandb(
+    data: list[str], trial: Trial, train: Train, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: dict[str, Any] = {}
+
+    class Mirror:
+        def __init__(self, *_: object, flat_config: dict[str, Any], **__: object):
+            told.update(flat_config)
+
+        row = event = finish = lambda self, _: None
+
+    monkeypatch.setattr(assemble, "WandbSink", Mirror)
+    config = trial(*data, "log=wandb")
+    train(config)
+    (folder,) = list_runs(config.store)
+    facts = (folder.read_summary() or {})["data"]
+    expected = {"length_tokens", "truncated_share", "padding_share", "dropped", "documents", "examples", "tokens"}
+    assert expected | ({"classes"} if data == ["data=bbc"] else set()) <= set(facts)
+    flat = dict(leaves({"text": facts}))
+    assert {f"text.dropped.{reason}" for reason in ("empty", "duplicates", "conflicting_labels")} <= set(flat)
+    assert {f"text.length_tokens.{name}" for name in ("median", "p95", "max")} <= set(flat)
+    assert ("text.classes.business" in flat) is (data == ["data=bbc"])
+    assert told == flat | dict(leaves(as_dict(config))), "as W&B's configuration, to filter and group runs by"
 
 
 def test_a_made_up_metric_is_not_in_the_table() -> None:

@@ -92,7 +92,7 @@ def test_shares_are_padded_as_the_whole_is() -> None:
     assert [part.num_tokens for _, part in parts] == [11, 7, 8]
     assert torch.equal(torch.cat([part.tokens_BL for _, part in parts]), whole.tokens_BL)
     ((share, part),) = micro_batches(Ranks().share(whole), 1)
-    assert (share, part.num_examples) == (1.0, 6)
+    assert (share, len(part.targets)) == (1.0, 6)
 
 
 def shared(norm: str, num: int) -> Config:

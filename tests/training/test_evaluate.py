@@ -85,12 +85,14 @@ def test_a_window_of_a_language_model_is_one_entry() -> None:
         def forward(self, tokens_BL: torch.Tensor, mask_BL: torch.Tensor | None = None) -> torch.Tensor:
             return logits_BLV
 
-    found = predict(Fixed(), [Batch(targets_BL, None, targets_BL)], task, tokens_per_char=0.5)
+    found = predict(
+        Fixed(), [Batch(targets_BL, None, targets_BL)], task, tokens_per_char=0.5, tokens_per_byte=0.25
+    )
     each = losses(logits_BLV, targets_BL)
     assert each.shape == (3, 5)
     np.testing.assert_allclose(found.loss, each.mean(1).numpy(), rtol=1e-6)
     assert found.loss.mean() == pytest.approx(mean_loss(logits_BLV, targets_BL).item(), rel=1e-6)
-    assert (found.predicted, found.tokens_per_char) == (None, 0.5)
+    assert (found.predicted, found.tokens_per_char, found.tokens_per_byte) == (None, 0.5, 0.25)
 
 
 def test_losses_are_computed_in_float32_or_better() -> None:

@@ -10,6 +10,7 @@ from normtrial.training.metrics import (
     Predictions,
     accuracy,
     accuracy_se,
+    bits_per_byte,
     bits_per_char,
     find,
     loss_nats,
@@ -43,9 +44,10 @@ def test_perfect_and_single_predictions() -> None:
 
 
 def test_language_model_by_hand() -> None:
-    windows = Predictions(np.array([math.log(2), 3 * math.log(2)]), tokens_per_char=0.25)
+    windows = Predictions(np.array([math.log(2), 3 * math.log(2)]), tokens_per_char=0.25, tokens_per_byte=0.125)
     assert perplexity(windows) == pytest.approx(4.0)  # exp of the mean, not the mean of exp
     assert bits_per_char(windows) == pytest.approx(0.5)  # 2 bits a token, a quarter token a character
+    assert bits_per_byte(windows) == pytest.approx(0.25)
     assert perplexity(Predictions(np.array([1e4]))) == math.inf
 
 
@@ -57,6 +59,7 @@ def test_a_loss_that_is_not_finite_stays_so(value: float) -> None:
         assert not math.isfinite(loss_nats_se(broken))
     assert not math.isfinite(perplexity(broken))
     assert not math.isfinite(bits_per_char(broken))
+    assert not math.isfinite(bits_per_byte(broken))
 
 
 def test_a_task_gets_its_metrics_only() -> None:
@@ -65,7 +68,8 @@ def test_a_task_gets_its_metrics_only() -> None:
     }  # fmt: skip
     windows = Predictions(np.array([1.0, 2.0]), tokens_per_char=0.25)
     assert set(score(windows, "lm", "test/batch_stats")) == {
-        f"test/batch_stats/{name}" for name in ("loss_nats", "loss_nats_se", "perplexity", "bits_per_char")
+        f"test/batch_stats/{name}"
+        for name in ("loss_nats", "loss_nats_se", "perplexity", "bits_per_char", "bits_per_byte")
     }
 
 

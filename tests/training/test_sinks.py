@@ -128,4 +128,16 @@ def test_final_table_stands_values_beside_the_trivial_predictor():
     assert "grad/head/norm" not in rows
     assert "diverged: non-finite loss" in text
     assert "1 × non-finite loss" in text
+    assert "baseline" not in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_final_table_has_the_baseline_where_it_was_measured():
+    reached = {"model": "TF-IDF + logistic regression", "metrics": {"val/accuracy": 0.97}}
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(final_table({**SUMMARY, "data": {"baseline": reached}}))
+    text = console.export_text()
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
+    assert rows["val/accuracy"] == ["0.600", "±", "0.030", "0.610", "(20)", "0.230", "0.970"]
+    assert rows["val/batch_stats/accuracy"] == ["0.650", "0.230"]
+    assert "baseline: TF-IDF + logistic regression" in text

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from normtrial.data.batch import Batch, Task
 from normtrial.data.dataset import TextData
+from normtrial.data.view import PLAIN, View
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.loop import Loop
@@ -53,7 +54,7 @@ class RandomText:
         tokens_BL = torch.randint(20, (4, 5), generator=generator)
         return Batch(tokens_BL, None, tokens_BL[:, 0] % 3)
 
-    def eval_batches(self, split: str) -> Iterator[Batch]:
+    def eval_batches(self, split: str, view: View = PLAIN) -> Iterator[Batch]:
         yield from (self.train_batch(step, 9) for step in range(2))
 
     def epoch(self, step: int) -> float:

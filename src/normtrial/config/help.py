@@ -1,5 +1,6 @@
 """What `python train.py --help` prints: every group with its options, one line each, read from conf/."""
 
+from itertools import takewhile
 from pathlib import Path
 
 CONF = Path(__file__).parents[3] / "conf"
@@ -18,6 +19,7 @@ normtrial: which normalization, where, with which eps and affine, for this Trans
 
 Root keys (conf/config.yaml): seed, store, cache, device=auto|cpu|cuda, compile, rerun, wait,
   train.{{{train}}}
+  eval.{{{evaluation}}}
 Runs are kept in `store`, one folder a run; the same configuration is not trained twice unless rerun=true.
 """
 
@@ -36,10 +38,14 @@ def help_text(conf: Path | str = CONF) -> str:
             for path in options
         ]
         sections.append("\n".join([f"{folder.name}=…", *rows]))
-    train = lines[lines.index("train:") + 1 :]
-    keys = [line.split(":")[0].strip() for line in train if line.startswith("  ")]
-    end = next((i for i, line in enumerate(train) if not line.startswith("  ")), len(train))
-    return TEMPLATE.format(groups="\n\n".join(sections), train=", ".join(keys[:end]))
+    train, evaluation = (", ".join(_keys(lines, node)) for node in ("train", "eval"))
+    return TEMPLATE.format(groups="\n\n".join(sections), train=train, evaluation=evaluation)
+
+
+def _keys(lines: list[str], node: str) -> list[str]:
+    """The keys of a node of the root file."""
+    first = next(i for i, line in enumerate(lines) if line.startswith(f"{node}:")) + 1
+    return [line.split(":")[0].strip() for line in takewhile(lambda line: line.startswith("  "), lines[first:])]
 
 
 def describe(path: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
+from normtrial.config.effects import check_shifts, refuse_choices_without_effect
 from normtrial.config.schema import Config
 from normtrial.config.unknown import unknown_key
 from normtrial.errors import ConfigError, not_one_of, require
@@ -46,6 +47,8 @@ def load(cfg: DictConfig) -> Config:
             check()
     _check_root(config)
     _check_pairs(config)
+    refuse_choices_without_effect(config)
+    check_shifts(config)
     return config
 
 

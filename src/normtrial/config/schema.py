@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from normtrial.data import user_config
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig, WindowsConfig
+from normtrial.data.synthetic import CopyConfig, OrderConfig
 from normtrial.network.model import ModelConfig
 from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import NORMS
@@ -19,6 +20,7 @@ from normtrial.probes.catalogue import ProbeConfig
 from normtrial.training.optim import OptimConfig
 from normtrial.training.precision import PrecisionConfig
 from normtrial.training.setup import TrainConfig
+from normtrial.training.shifts import EvalConfig
 from normtrial.training.sinks import FileLogConfig, LogConfig, WandbLogConfig
 
 
@@ -35,6 +37,7 @@ class Config:
     log: LogConfig
     probe: ProbeConfig
     train: TrainConfig
+    eval: EvalConfig
     seed: int  # of initial weights, data order and dropout
     store: str  # folder of run folders
     cache: str  # folder of tokenized text
@@ -60,6 +63,8 @@ def register() -> None:
         ("data", "classification", ClassificationConfig),
         ("data", "windows", WindowsConfig),
         ("data", "language_model", LanguageModelConfig),
+        ("data", "order", OrderConfig),
+        ("data", "copy", CopyConfig),
         *(("data", name, given) for name, given in user_config.SCHEMAS.items()),
         ("optim", "adamw", OptimConfig),
         ("precision", "precision", PrecisionConfig),

@@ -6,6 +6,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from normtrial.config.schema import Config
+from normtrial.data.tokenizer import catalogue as tokenizers
 from normtrial.records import is_scientific
 from normtrial.training.sinks import leaves
 
@@ -22,4 +23,5 @@ def as_yaml(config: Config) -> str:
 
 def scientific(config: Config) -> dict[str, Any]:
     """What makes a run the run it is, by dotted name: all but paths, logging, probes, device and the like."""
-    return {name: value for name, value in leaves(as_dict(config)) if is_scientific(name)}
+    found = {name: value for name, value in leaves(as_dict(config)) if is_scientific(name)}
+    return found | {"data.tokenizer": tokenizers.identity(config.data.tokenizer)}  # a file by content, not by path

@@ -3,7 +3,7 @@
 B examples, L positions.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -23,11 +23,6 @@ class Batch:
         return Batch(self.tokens_BL.to(device), mask_BL, self.targets.to(device))
 
     @property
-    def num_examples(self) -> int:
-        """Documents or windows."""
-        return self.tokens_BL.shape[0]
-
-    @property
     def num_tokens(self) -> int:
         """Valid tokens; padding doesn't count."""
         return self.tokens_BL.numel() if self.mask_BL is None else int(self.mask_BL.sum())
@@ -44,3 +39,4 @@ class Task:
     trivial_loss_nats: float  # on validation, by the smoothed training prior of classes or tokens
     trivial_accuracy: float | None  # on validation, always saying the commonest training class; None for lm
     tokens_per_char: dict[str, float]  # by split: turns nats a token into bits a character
+    tokens_per_byte: dict[str, float] = field(default_factory=dict)  # of UTF-8; compares between scripts too

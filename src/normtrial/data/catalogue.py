@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from normtrial.data import cache as folders
 from normtrial.data.sources import (
     bbc,
     cachopo,
+    digits,
     headlines_zh,
     movies_long,
     news_zh,
@@ -20,7 +20,8 @@ from normtrial.data.sources import (
     sotu_era,
 )
 from normtrial.data.sources.source import Source
-from normtrial.errors import ConfigError, not_one_of
+from normtrial.data.tokenizer import catalogue as tokenizers
+from normtrial.errors import ConfigError, not_one_of, require
 
 if TYPE_CHECKING:
     from normtrial.data.config import TextConfig
@@ -37,13 +38,16 @@ SOURCES: dict[str, Source] = {
     "reviews_zh": reviews_zh.SOURCE,
     "headlines_zh": headlines_zh.SOURCE,
     "news_zh": news_zh.SOURCE,
+    "digits": digits.SOURCE,
 }
+MADE = ("order", "copy")  # by the options of their own schemas, in data.synthetic
 
 
 def find(name: str, kind: str) -> Source:
     """The source of that name; a `ConfigError` where there is none or where it serves another task."""
+    require(name not in MADE, f"data.source {name!r} is made of its own options: choose it by data={name}.")
     if name not in SOURCES:
-        raise not_one_of("data.source", name, SOURCES)
+        raise not_one_of("data.source", name, [*SOURCES, *MADE])
     source = SOURCES[name]
     if source.kind != kind:
         raise ConfigError(
@@ -55,31 +59,38 @@ def find(name: str, kind: str) -> Source:
 def load(config: TextConfig, cache: Path) -> TextData:
     """Batches of the configured set, prepared below `cache` on the first call and read from there later."""
     # torch, tokenizers and datasets only now: `--help` and a misspelt key must answer at once.
-    from normtrial.data.dataset import open_data
+    from normtrial.data.kinds import open_data
 
+    return open_data(prepared(config, cache), config)
+
+
+def prepared(config: TextConfig, cache: Path) -> Path:
+    """The folder of the configured set's arrays below `cache`, made on the first call."""
     config.check()
     source = config.chosen()
 
     def build(folder: Path) -> None:
         from normtrial.data.prepare import prepare
 
-        prepare(source, config.vocab_size, folder, cache)
+        prepare(source, config.tokenizer, config.vocab_size, folder, cache)
 
-    folder = cache / f"{source.name}-{_key(source, config.vocab_size)}"
-    return open_data(folders.ensure(folder, build), config)
+    folder = cache / f"{source.name}-{_key(source, config.tokenizer, config.vocab_size)}"
+    return folders.ensure(folder, build)
 
 
-def _key(source: Source, vocab_size: int) -> str:
-    """Changes with all that prepared arrays depend on: text, vocabulary, our code, version of tokenizers."""
+def _key(source: Source, tokenizer: str, vocab_size: int | None) -> str:
+    """Changes with all that prepared arrays depend on: text, vocabulary, our code, versions of libraries."""
     here = Path(__file__).parent
     code = [
-        *(here / f"{name}.py" for name in ("prepare", "select", "arrays", "tokenizer")),
+        *(here / f"{name}.py" for name in ("prepare", "gather", "select", "arrays")),
+        *sorted((here / "tokenizer").glob("*.py")),
         *sorted((here / "sources").rglob("*.py")),
     ]
     parts = [
         source.identity,
+        tokenizers.identity(tokenizer),
         vocab_size,
-        metadata.version("tokenizers"),
+        *tokenizers.versions(tokenizer),
         *(path.read_text("utf-8") for path in code),
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

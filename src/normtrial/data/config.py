@@ -6,7 +6,8 @@ from typing import ClassVar
 from normtrial.data import catalogue
 from normtrial.data.sources import sotu_era
 from normtrial.data.sources.source import Source
-from normtrial.data.tokenizer import MIN_VOCAB
+from normtrial.data.tokenizer import catalogue as tokenizers
+from normtrial.data.truncation import TRUNCATE
 from normtrial.errors import not_one_of, require
 
 BATCHING = ("random", "bucket")
@@ -19,8 +20,9 @@ class TextConfig:
     kind: ClassVar[str]
     source: str  # a name in data.catalogue.SOURCES
     batch_size: int  # examples: documents, or windows of a language model
-    max_len: int  # tokens an example; documents are cut behind it
-    vocab_size: int  # tokens at most, of a tokenizer trained on the whole training split
+    max_len: int  # tokens an example; longer documents are cut
+    tokenizer: str  # a kind in data.tokenizer.catalogue.KINDS, or the path of a tokenizer.json
+    vocab_size: int | None  # tokens at most; null: as many as there are, of byte, char, word and files only
     limit: int | None  # examples at most in each split, for quick looks; null uses all
     eval_limit: int | None  # validation examples at most at each evaluation; test is always whole; null uses all
 
@@ -33,11 +35,7 @@ class TextConfig:
         self.chosen()
         require(self.batch_size >= 1, f"data.batch_size must be at least 1 example, not {self.batch_size}.")
         require(self.max_len >= 2, f"data.max_len must be at least 2 tokens, not {self.max_len}.")
-        require(
-            self.vocab_size >= MIN_VOCAB,
-            f"data.vocab_size must be at least {MIN_VOCAB} (256 bytes and the special tokens), "
-            f"not {self.vocab_size}.",
-        )
+        tokenizers.check(self.tokenizer, self.vocab_size)
         for name in ("limit", "eval_limit"):
             value = getattr(self, name)
             require(
@@ -57,12 +55,15 @@ class ClassificationConfig(TextConfig):
 
     kind: ClassVar[str] = "classification"
     batching: str  # random, or bucket: documents of like length together, which saves padding
+    truncate: str  # what stays of a document longer than max_len: head, tail, or both (half of it from each end)
 
     def check(self) -> None:
         """Raise `ConfigError` for what cannot work."""
         TextConfig.check(self)  # bare super() is broken in slotted dataclasses before Python 3.14
         if self.batching not in BATCHING:
             raise not_one_of("data.batching", self.batching, BATCHING)
+        if self.truncate not in TRUNCATE:
+            raise not_one_of("data.truncate", self.truncate, TRUNCATE)
 
 
 @dataclass(kw_only=True, slots=True)

@@ -1,39 +1,34 @@
 """Prepared arrays as batches: `TextData`, a pure function of (step, seed) in training, fixed in evaluation.
 
 Nothing here has a position to save: a resumed run and the arms of a comparison see the same batches because
-they ask for the same steps. B examples, L positions.
+they ask for the same steps. The two kinds are `labelled.LabelledDocuments` and `packed.PackedWindows`.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from abc import abstractmethod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from normtrial.data.arrays import read
 from normtrial.data.batch import Batch, Task
-from normtrial.data.config import ClassificationConfig, TextConfig
+from normtrial.data.config import TextConfig
+from normtrial.data.evaluation import Arrays, EvaluationData
 from normtrial.data.sources.source import SPLITS
-from normtrial.data.statistics import cross_entropy, length_quantiles, padding_share
-from normtrial.data.tokenizer import PAD
 from normtrial.errors import require
 
-BUCKET_BATCHES = 50  # sorted together: enough to find like lengths, few enough to mix well
+# Of the prepared text, whatever is used of it.
+FACTS = ("name", "task", "identity", "licence", "synthetic", "tokenizer", "documents", "dropped", "unknown_share")
 
-Arrays = dict[str, dict[str, np.ndarray]]
 
-
-class TextData(ABC):
+class TextData(EvaluationData):
     """Batches of one text set, its `task`, its `info` (plain JSON) and the `fingerprint` of its content."""
 
-    task: Task
     info: dict[str, Any]
     fingerprint: str
 
-    def __init__(self, config: TextConfig, meta: dict[str, Any], arrays: Arrays):
-        self._config, self._arrays = config, arrays
+    def __init__(self, config: TextConfig, meta: dict[str, Any], arrays: Arrays, folder: Path):
+        super().__init__(arrays, folder / "tokenizer.json")
+        self._config, self._pad = config, meta["pad"]
         self.fingerprint = meta["fingerprint"]
         self._sizes = {split: self._size(split) for split in SPLITS}
         for split, size in self._sizes.items():
@@ -47,8 +42,11 @@ class TextData(ABC):
         self.batches_per_epoch = self._sizes["train"] // config.batch_size
         self._order_of: tuple[tuple[int, int], np.ndarray] | None = None
         tokens = {split: arrays[split]["tokens"].size for split in SPLITS}
-        self.task = self._task(meta, {split: tokens[split] / meta["chars"][split] for split in SPLITS})
-        self.info = {key: meta[key] for key in ("name", "task", "identity", "licence", "documents", "dropped")} | {
+        self._tokens_per = {
+            unit: {split: tokens[split] / meta[unit][split] for split in SPLITS} for unit in ("chars", "bytes")
+        }
+        self.task = self._task(meta)
+        self.info = {key: meta[key] for key in FACTS} | {
             "examples": self._sizes,
             "tokens": tokens,
             "vocab_size": self.task.vocab_size,
@@ -65,13 +63,11 @@ class TextData(ABC):
         epoch, batch = divmod(step, self.batches_per_epoch)
         if self._order_of is None or self._order_of[0] != (seed, epoch):
             self._order_of = (seed, epoch), self._order(np.random.default_rng([seed, epoch]))
-        return self._batch("train", self._order_of[1][batch])
+        return self._batch(self._arrays["train"], self._order_of[1][batch], self._config.max_len)
 
-    def eval_batches(self, split: str) -> Iterator[Batch]:
-        """Every example of a split exactly once, in fixed order; the last batch may be smaller."""
-        size = self._sizes[split]
-        for start in range(0, size, self._config.batch_size):
-            yield self._batch(split, np.arange(start, min(start + self._config.batch_size, size)))
+    def documents_used(self) -> dict[str, int]:
+        """By split, how many of its documents, the first ones, the examples are taken from."""
+        return self._sizes
 
     def epoch(self, step: int) -> float:
         """How often the training split has been seen after that many steps."""
@@ -87,113 +83,8 @@ class TextData(ABC):
         """Examples of a split before `limit`."""
 
     @abstractmethod
-    def _batch(self, split: str, examples: np.ndarray) -> Batch: ...
-
-    @abstractmethod
-    def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task: ...
+    def _task(self, meta: dict[str, Any]) -> Task: ...
 
     @abstractmethod
     def _facts(self) -> dict[str, Any]:
         """What `info` says beyond sizes."""
-
-
-class LabelledDocuments(TextData):
-    """One document an example, cut behind `max_len` tokens, padded to the longest of its batch."""
-
-    _config: ClassificationConfig
-
-    def _available(self, split: str) -> int:
-        return self._arrays[split]["labels"].size
-
-    def _lengths(self, split: str) -> np.ndarray:
-        """Tokens of each used document before truncation."""
-        return np.diff(self._arrays[split]["offsets"])[: self._sizes[split]]
-
-    def _order(self, rng: np.random.Generator) -> np.ndarray:
-        order = super()._order(rng)
-        if self._config.batching == "random":
-            return order
-        lengths = np.minimum(self._lengths("train"), self._config.max_len)
-        chunks = [
-            chunk.ravel()[np.argsort(lengths[chunk.ravel()], kind="stable")].reshape(chunk.shape)
-            for chunk in np.split(order, range(BUCKET_BATCHES, len(order), BUCKET_BATCHES))
-        ]
-        return rng.permutation(np.concatenate(chunks))  # rows, that is batches, not examples
-
-    def _batch(self, split: str, examples: np.ndarray) -> Batch:
-        arrays = self._arrays[split]
-        starts = arrays["offsets"][examples]
-        lengths = np.minimum(arrays["offsets"][examples + 1] - starts, self._config.max_len)
-        tokens_BL = np.full((len(examples), int(lengths.max())), PAD, dtype=np.int64)
-        for row, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-            tokens_BL[row, :length] = arrays["tokens"][start : start + length]
-        mask_BL = np.arange(tokens_BL.shape[1]) < lengths[:, None]
-        targets = arrays["labels"][examples].astype(np.int64)
-        return Batch(torch.from_numpy(tokens_BL), torch.from_numpy(mask_BL), torch.from_numpy(targets))
-
-    def _class_counts(self, split: str, num_classes: int) -> np.ndarray:
-        return np.bincount(self._arrays[split]["labels"][: self._sizes[split]], minlength=num_classes)
-
-    def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task:
-        labels = tuple(meta["labels"])
-        train, val = (self._class_counts(split, len(labels)) for split in ("train", "val"))
-        accuracy = float(val[train.argmax()] / val.sum())
-        return Task(
-            "classification",
-            len(labels),
-            meta["vocab_size"],
-            labels,
-            cross_entropy(train, val),
-            accuracy,
-            tokens_per_char,
-        )
-
-    def _facts(self) -> dict[str, Any]:
-        counts = self._class_counts("train", self.task.num_outputs)
-        batches = self._order(np.random.default_rng([0, 0]))
-        lengths = self._lengths("train")
-        return {
-            "length_tokens": length_quantiles(lengths),
-            "truncated_share": float((lengths > self._config.max_len).mean()),
-            "padding_share": padding_share(np.minimum(lengths, self._config.max_len), batches),
-            "classes": dict(zip(self.task.labels, counts.tolist(), strict=True)),
-        }
-
-
-class PackedWindows(TextData):
-    """A window of `max_len` consecutive tokens an example, and the token after each; no padding, so no mask.
-
-    Window i reads tokens i*L .. i*L+L-1 and predicts the next of each; the end, up to L tokens, is left out.
-    """
-
-    def _available(self, split: str) -> int:
-        return max(0, self._arrays[split]["tokens"].size - 1) // self._config.max_len
-
-    def _batch(self, split: str, examples: np.ndarray) -> Batch:
-        positions = examples[:, None] * self._config.max_len + np.arange(self._config.max_len + 1)
-        tokens = torch.from_numpy(self._arrays[split]["tokens"][positions].astype(np.int64))
-        return Batch(tokens[:, :-1].contiguous(), None, tokens[:, 1:].contiguous())
-
-    def _task(self, meta: dict[str, Any], tokens_per_char: dict[str, float]) -> Task:
-        vocab_size = meta["vocab_size"]
-        train, val = (
-            np.bincount(
-                self._arrays[split]["tokens"][1 : self._sizes[split] * self._config.max_len + 1],
-                minlength=vocab_size,
-            )
-            for split in ("train", "val")
-        )
-        return Task("lm", vocab_size, vocab_size, (), cross_entropy(train, val), None, tokens_per_char)
-
-    def _facts(self) -> dict[str, Any]:
-        lengths = np.diff(self._arrays["train"]["offsets"])
-        return {"length_tokens": length_quantiles(lengths), "truncated_share": 0.0, "padding_share": 0.0}
-
-
-KINDS = {"classification": LabelledDocuments, "lm": PackedWindows}
-
-
-def open_data(folder: Path, config: TextConfig) -> TextData:
-    """The batches of a prepared folder."""
-    meta, arrays = read(folder)
-    return KINDS[config.kind](config, meta, arrays)

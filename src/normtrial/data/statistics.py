@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+PIECE = 2**22  # tokens counted together
+
 
 def cross_entropy(train_counts: np.ndarray, val_counts: np.ndarray) -> float:
     """Nats an item of validation under the add-one-smoothed frequencies of training.
@@ -13,6 +15,18 @@ def cross_entropy(train_counts: np.ndarray, val_counts: np.ndarray) -> float:
     """
     log_probabilities = np.log((train_counts + 1) / (train_counts + 1).sum())
     return float(-(val_counts @ log_probabilities) / val_counts.sum())
+
+
+def counts(tokens: np.ndarray, vocab_size: int) -> np.ndarray:
+    """How often each token occurs; in pieces, since `np.bincount` makes eight bytes of every token.
+
+    >>> counts(np.array([2, 0, 2], np.uint16), 4)
+    array([1, 0, 2, 0])
+    """
+    total = np.zeros(vocab_size, np.int64)
+    for start in range(0, len(tokens), PIECE):
+        total += np.bincount(tokens[start : start + PIECE], minlength=vocab_size)
+    return total
 
 
 def length_quantiles(lengths: np.ndarray) -> dict[str, int]:
@@ -35,6 +49,18 @@ def padding_share(lengths: np.ndarray, batches: np.ndarray) -> float:
     return float(1 - rows.sum() / (rows.max(axis=1).sum() * batches.shape[1]))
 
 
+def unknown_share(tokens: np.ndarray, unk: int | None) -> float:
+    """Share of tokens that stand for what the vocabulary cannot spell.
+
+    >>> unknown_share(np.array([5, 2, 7, 2]), 2), unknown_share(np.array([5, 2]), None)
+    (0.5, 0.0)
+    """
+    if unk is None:
+        return 0.0
+    pieces = np.array_split(tokens, len(tokens) // PIECE + 1)
+    return sum(np.count_nonzero(piece == unk) for piece in pieces) / len(tokens)
+
+
 def describe(info: dict[str, Any]) -> str:
     """What a person wants to know of a set, in two lines."""
     examples = " + ".join(f"{info['examples'][split]:,} {split}" for split in ("train", "val", "test"))
@@ -46,8 +72,12 @@ def describe(info: dict[str, Any]) -> str:
         if info["task"] == "lm"
         else f"{info['truncated_share']:.1%} truncated, {info['padding_share']:.1%} of a batch is padding"
     )
+    title = f"{info['name']} (synthetic)" if info["synthetic"] else info["name"]
+    unknown = "".join(
+        f", {share:.2%} of {split} unknown" for split, share in info["unknown_share"].items() if share
+    )
     return (
-        f"{info['name']}: {examples} {unit}, vocabulary {info['vocab_size']:,}; "
+        f"{title}: {examples} {unit}, vocabulary {info['vocab_size']:,} ({info['tokenizer'][:15]}){unknown}; "
         f"dropped: {reasons or 'nothing'}\n"
         f"document length in tokens: median {length['median']:,}, 95 % {length['p95']:,}, "
         f"max {length['max']:,}; {packing}"

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from normtrial.network.positions import RotaryPositions
 from normtrial.norms.heads import QK_NORMS, PerHead
 
 
@@ -23,7 +24,8 @@ class SelfAttention(nn.Module):
         dropout: share of output features dropped in training. Attention weights are never dropped: drawing the
             (B, H, L, L) numbers costs 40 % of a step at L = 512 and bars the fused kernel.
         qk_norm: none, l2, ln or rms; see `norms.heads`.
-        max_len: the longest input, from which l2's gain starts.
+        max_len: the longest input of training, from which l2's gain starts.
+        rotary: queries and keys are turned by their positions.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class SelfAttention(nn.Module):
         causal: bool,
         qk_norm: str = "none",
         max_len: int = 0,
+        rotary: bool = False,
     ):
         super().__init__()
         self.num_heads, self.causal, self.dropout = num_heads, causal, dropout
@@ -45,6 +48,7 @@ class SelfAttention(nn.Module):
         self.v_norm: nn.Module | None = None
         self.inner_norm: nn.Module | None = None
         self.scale: float | None = None  # the kernel's own: 1/sqrt(K)
+        self.rotary = RotaryPositions(d_model // num_heads, max_len) if rotary else None
         build = QK_NORMS[qk_norm]
         if build is not None:
             q_norm, k_norm, self.scale = build(d_model // num_heads, max_len)
@@ -60,10 +64,13 @@ class SelfAttention(nn.Module):
         def heads(y_BLD: Tensor) -> Tensor:
             return y_BLD.view(B, L, self.num_heads, D // self.num_heads).transpose(1, 2)
 
+        def turned(y_BHLK: Tensor) -> Tensor:
+            return y_BHLK if self.rotary is None else self.rotary(y_BHLK)
+
         q_BLD, k_BLD, v_BLD = self.qkv(x_BLD).chunk(3, dim=-1)
         y_BHLK = F.scaled_dot_product_attention(
-            heads(normed(q_BLD, self.q_norm)),
-            heads(normed(k_BLD, self.k_norm)),
+            turned(heads(normed(q_BLD, self.q_norm))),
+            turned(heads(normed(k_BLD, self.k_norm))),
             heads(normed(v_BLD, self.v_norm)),
             attn_mask=self._keys(mask_BL, L),
             is_causal=self.causal and mask_BL is None,

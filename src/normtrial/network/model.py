@@ -16,7 +16,7 @@ from normtrial.network.attention import SelfAttention
 from normtrial.network.blocks import ACTIVATIONS, Block, Mlp
 from normtrial.network.heads import Classifier, LanguageModelHead
 from normtrial.network.init import initialize
-from normtrial.network.positions import POSITIONS
+from normtrial.network.positions import ADDED, POSITIONS
 from normtrial.network.recompute import recomputed
 from normtrial.norms.base import Norm, NormConfig
 from normtrial.norms.catalogue import build_norm
@@ -36,13 +36,11 @@ class ModelConfig:
     d_ff: int  # F, width inside the MLP
     dropout: float  # share dropped after the embedding and after each sublayer, in [0, 1)
     activation: str  # gelu or relu
-    positions: str  # learned or sinusoidal
+    positions: str  # learned, sinusoidal or rotary; the last two take any length
     tie: bool  # a language model's head uses the embedding matrix
     qk_norm: str  # none, l2, ln or rms: on queries and keys, each head by itself
     embed_norm: bool  # the configured norm between embedding and first block
-    checkpoint_activations: (
-        bool  # compute the blocks' activations again in the backward pass instead of keeping them
-    )
+    checkpoint_activations: bool  # compute blocks again in the backward pass instead of keeping activations
 
     def check(self) -> None:
         """Ranges, and what must divide what."""
@@ -59,6 +57,11 @@ class ModelConfig:
             raise not_one_of("model.activation", self.activation, ACTIVATIONS)
         if self.positions not in POSITIONS:
             raise not_one_of("model.positions", self.positions, POSITIONS)
+        require(
+            self.positions != "rotary" or self.d_model // self.num_heads % 2 == 0,
+            f"model.positions=rotary turns pairs of features, and a head has {self.d_model // self.num_heads} "
+            "(model.d_model / model.num_heads); make that even.",
+        )
         if self.qk_norm not in QK_NORMS:
             raise not_one_of("model.qk_norm", self.qk_norm, QK_NORMS)
 
@@ -69,7 +72,7 @@ class Transformer(nn.Module):
     Args:
         causal: a language model (logits (B, L, V)); else a classifier (logits (B, C), masked mean pooling).
         num_outputs: V or C.
-        max_len: the longest input, which learned positions need.
+        max_len: the longest input of training, which learned positions need.
         seed: of the initial weights.
     """
 
@@ -89,13 +92,14 @@ class Transformer(nn.Module):
         D = model.d_model
         self.dropout, self.checkpoint_activations = model.dropout, model.checkpoint_activations
         self.embedding = nn.Embedding(vocab_size, D)
-        self.positions = POSITIONS[model.positions](D, max_len)
+        self.positions = ADDED[model.positions](D, max_len) if model.positions in ADDED else None
+        rotary = model.positions == "rotary"
         self.wiring = placement_class(placement)
         embed_norm = model.embed_norm or self.wiring.embed_norm
         self.embed_norm = build_norm(D, norm, max_len) if embed_norm else None
         self.blocks = nn.ModuleList(
             Block(
-                SelfAttention(D, model.num_heads, model.dropout, causal, model.qk_norm, max_len),
+                SelfAttention(D, model.num_heads, model.dropout, causal, model.qk_norm, max_len, rotary),
                 Mlp(D, model.d_ff, model.activation, model.dropout),
                 self.wiring(placement, layer, model.num_layers),
                 lambda width: build_norm(width, norm, max_len),
@@ -110,7 +114,10 @@ class Transformer(nn.Module):
     def forward(self, tokens_BL: Tensor, mask_BL: Tensor | None = None) -> Tensor:
         """Logits; `mask_BL` is True at valid tokens, None where all are."""
         scale = math.sqrt(self.embedding.embedding_dim)
-        x_BLD = (self.embedding(tokens_BL) + self.positions(tokens_BL.shape[1])) * scale
+        x_BLD = self.embedding(tokens_BL)
+        if self.positions is not None:
+            x_BLD = x_BLD + self.positions(tokens_BL.shape[1])
+        x_BLD = x_BLD * scale
         if self.embed_norm is not None:
             x_BLD = self.embed_norm(x_BLD, mask_BL, x_BLD)
         dropped_BLD = F.dropout(x_BLD, self.dropout, self.training)
@@ -134,7 +141,9 @@ class Transformer(nn.Module):
         Together they hold every parameter of the model. One site may contain another, which then stands before
         it; `sites.own_parameters` gives each parameter to one of them.
         """
-        found: Sites = {"embed": self.embedding, "positions": self.positions}
+        found: Sites = {"embed": self.embedding}
+        if self.positions is not None:
+            found["positions"] = self.positions
         if self.embed_norm is not None:
             found["embed_norm"] = self.embed_norm
         for layer, block in enumerate(self.blocks):

@@ -50,7 +50,7 @@ def _why_no_final_norm(model: Transformer) -> str:
         return "the last block ends with one"
     if model.embed_norm is not None:
         return "the head reads the stream as it is"
-    return "no norm stands anywhere, so the choice of norm changes nothing"
+    return "no norm stands anywhere"
 
 
 def _kind(module: nn.Module) -> str:

@@ -29,10 +29,15 @@ class AdaptiveConfig(EpsConfig):
     condition: str  # token: that position's input embedding; sequence: their mean over the valid tokens
 
     def check(self) -> None:
-        """A known condition."""
+        """A known condition, and something that it conditions."""
         EpsConfig.check(self)
         if self.condition not in CONDITIONS:
             raise not_one_of("norm.condition", self.condition, CONDITIONS)
+        require(
+            self.affine or self.condition == "token",
+            f"norm.condition={self.condition} has no effect: norm.affine=false leaves nothing that reads it. "
+            "Leave norm.condition=token.",
+        )
 
 
 class AdaptiveLayerNorm(Norm):

@@ -45,13 +45,13 @@ class AffineConfig(EpsConfig):
     """A norm with a learned gain γ and, where wanted, a learned shift β, one a feature."""
 
     affine: bool  # false leaves no parameters at all
-    bias: bool  # β beside γ; goes with affine
+    bias: bool  # β beside γ; without affine there is none
     gamma_init: float  # γ at the start; 1 keeps the normalized scale
 
     def check(self) -> None:
-        """γ starts at something finite and not zero; a γ that does not exist is not set."""
+        """γ starts at something finite and not zero; what does not exist is not set."""
         EpsConfig.check(self)
-        check_gain(self.affine, self.gamma_init)
+        check_gain(self.affine, self.bias, self.gamma_init)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -59,12 +59,12 @@ class GainConfig(NormConfig):
     """A norm with γ and β but without a statistic that it divides by in a chosen precision."""
 
     affine: bool  # false leaves no parameters at all
-    bias: bool  # β beside γ; goes with affine
+    bias: bool  # β beside γ; without affine there is none
     gamma_init: float  # γ at the start
 
     def check(self) -> None:
         """As for every gain."""
-        check_gain(self.affine, self.gamma_init)
+        check_gain(self.affine, self.bias, self.gamma_init)
 
 
 def check_eps(eps: float) -> None:
@@ -76,8 +76,12 @@ def check_eps(eps: float) -> None:
     )
 
 
-def check_gain(affine: bool, gamma_init: float) -> None:
-    """γ starts at something finite and not zero; a γ that does not exist is not set."""
+def check_gain(affine: bool, bias: bool, gamma_init: float) -> None:
+    """γ starts at something finite and not zero; what does not exist is not set."""
+    require(
+        affine or not bias,
+        "norm.bias=true has no effect: norm.affine=false leaves no parameters. Leave norm.bias out.",
+    )
     require(
         affine or gamma_init == 1,
         f"norm.gamma_init={gamma_init} has no gain to start: norm.affine=false. Leave it at 1.",

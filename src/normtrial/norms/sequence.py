@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from normtrial.errors import ConfigError, not_one_of
+from normtrial.errors import ConfigError, not_one_of, require
 from normtrial.norms.base import AffineConfig, Norm, NormConfig
 from normtrial.norms.moments import affine, arithmetic_dtype, masked_moments, standardize, statistics_dtype
 
@@ -31,10 +31,15 @@ class SentenceConfig(SequenceConfig):
     affine_shape: str  # shared: γ and β a feature; full: a position and feature, which fixes the length
 
     def check(self) -> None:
-        """A known shape."""
+        """A known shape, of something that exists."""
         AffineConfig.check(self)
         if self.affine_shape not in AFFINE_SHAPES:
             raise not_one_of("norm.affine_shape", self.affine_shape, AFFINE_SHAPES)
+        require(
+            self.affine or self.affine_shape == "shared",
+            f"norm.affine_shape={self.affine_shape} has no effect: norm.affine=false leaves nothing of any shape. "
+            "Leave norm.affine_shape=shared.",
+        )
 
 
 class SentenceLayerNorm(Norm):

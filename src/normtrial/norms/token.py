@@ -33,11 +33,15 @@ class TokenNorm(Norm):
         dtype = self.arithmetic(x_BLD)
         with torch.autocast(x_BLD.device.type, enabled=False):
             weight, bias = (None if p is None else p.to(dtype) for p in (self.weight, self.bias))
-            return affine(self.normalized(x_BLD.to(dtype)), weight, bias).to(x_BLD.dtype)
+            return self.computed(x_BLD.to(dtype), weight, bias).to(x_BLD.dtype)
 
     def arithmetic(self, x_BLD: Tensor) -> torch.dtype:
         """The precision of every step."""
         return arithmetic_dtype(x_BLD, self.config.stats_dtype == "input")
+
+    def computed(self, x_BLD: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+        """Formula, gain and shift, in the precision of x."""
+        return affine(self.normalized(x_BLD), weight, bias)
 
     def normalized(self, x_BLD: Tensor) -> Tensor:
         """The formula, without gain and shift."""

@@ -11,7 +11,7 @@ from rich.text import Text
 from normtrial.records import RunFolder
 from normtrial.report.arms import Arm, group, only_task
 from normtrial.report.outcome import Outcome, outcome_for
-from normtrial.training.progress import number, short
+from normtrial.training.progress import baseline_of, number, short
 
 
 def print_comparison(
@@ -80,6 +80,10 @@ def caption(arms: list[Arm], outcome: Outcome) -> Text | None:
     trivial = {value for arm in arms if (value := arm.average(f"trivial:{name}")) is not None}
     if len(trivial) == 1:
         lines.append(f"trivial predictor: {number(trivial.pop())}")
+    found = [baseline_of(run.summary) for arm in arms for run in arm.runs if run.summary]
+    reached = {(one["model"], one["metrics"].get(outcome.metric)) for one in found if one}
+    if len(reached) == 1 and (best := reached.pop())[1] is not None:
+        lines.append(f"{best[0]}: {number(best[1])}")
     if any(arm.count("diverged") for arm in arms):
         counted = "as 0" if outcome.direction == "max" else "as failed, and so does their arm's mean"
         lines.append(f"diverged runs count {counted}")

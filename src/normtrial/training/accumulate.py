@@ -29,9 +29,10 @@ def check_shares(batch_size: int, num_micro: int, num_ranks: int = 1) -> None:
 
 def micro_batches(batch: Batch, num: int) -> Iterator[tuple[float, Batch]]:
     """`num` equal shares of a batch, each with its share of the targets; padded as the whole is."""
-    assert batch.num_examples % num == 0, "refused before training"
-    size = batch.num_examples // num
-    for start in range(0, batch.num_examples, size):
+    num_examples = len(batch.tokens_BL)
+    assert num_examples % num == 0, "refused before training"
+    size = num_examples // num
+    for start in range(0, num_examples, size):
         rows = slice(start, start + size)
         mask_BL = None if batch.mask_BL is None else batch.mask_BL[rows]
         part = Batch(batch.tokens_BL[rows], mask_BL, batch.targets[rows])

@@ -39,6 +39,7 @@ def predict(
     device: str = "cpu",
     computing: Context = nullcontext,
     tokens_per_char: float = float("nan"),
+    tokens_per_byte: float = float("nan"),
 ) -> Predictions:
     """Run the model in evaluation mode over all batches and give its training mode back."""
     was_training = model.training
@@ -60,5 +61,5 @@ def predict(
         model.train(was_training)
     loss = np.concatenate(found)
     if task.kind != "classification":
-        return Predictions(loss, tokens_per_char=tokens_per_char)
+        return Predictions(loss, tokens_per_char=tokens_per_char, tokens_per_byte=tokens_per_byte)
     return Predictions(loss, np.concatenate(predicted), np.concatenate(labels))

@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from normtrial.data.batch import Batch
 from normtrial.training import accumulate
 from normtrial.training.checkpoint import Due
-from normtrial.training.evaluate import predict
+from normtrial.training.evaluations import evaluate
 from normtrial.training.memory import peak_memory_mib
-from normtrial.training.metrics import score
 from normtrial.training.optim import learning_rate
 from normtrial.training.randomness import random_state, set_random_state
 from normtrial.training.setup import Setup
@@ -150,18 +149,7 @@ class Loop:
 
     def _evaluate(self, split: str, step: int) -> None:
         task = self.s.data.task
-        row: dict[str, Any] = {"step": step}
-        for suffix, context in self.s.evaluations.items():
-            with context():
-                predictions = predict(
-                    self.s.model,
-                    self.s.data.eval_batches(split),
-                    task,
-                    device=self.s.device,
-                    computing=self.s.computing,
-                    tokens_per_char=task.tokens_per_char.get(split, math.nan),
-                )
-            row |= score(predictions, task.kind, split + suffix)
+        row: dict[str, Any] = {"step": step, **evaluate(self.s, split, step)}
         self.progress.note(row)
         self.s.sinks.row(row)
         loss, trivial = row[f"{split}/loss_nats"], task.trivial_loss_nats

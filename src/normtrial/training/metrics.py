@@ -1,18 +1,49 @@
 """Every number that a run logs: one table with unit, direction and meaning. Needs no torch.
 
 A new metric of evaluation is one function of `Predictions` and one row; a test checks that nothing else is logged.
+Those of evaluation are named `split[/shift][/batch_stats]/metric`, as in `val/shuffle_words_0.2/accuracy`; shifts
+are those of `training.shifts`, and buckets of length (`val/length_1of4/accuracy`: the shortest quarter).
 """
 
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 Direction = Literal["min", "max"] | None
-SPLITS = r"(?:val|test)(?:/batch_stats)?"
+_SHIFT = (
+    r"(?:shuffle_words|drop_words|noise)_[\d.e-]+|(?:max_len|batch_size)_\d+|length_\d+of\d+"
+    r"|one_class_batches|streaming"
+)
+SPLITS = rf"(?:val|test)(?:/(?:{_SHIFT}))?(?:/batch_stats)?"
+_EVALUATED = re.compile(rf"(val|test)(?:/({_SHIFT}))?(/batch_stats)?/(\w+)")
+
+
+class Evaluated(NamedTuple):
+    """The parts of an evaluation metric's name."""
+
+    split: str  # val or test
+    shift: str  # "" for the plain evaluation
+    statistics: str  # "" for running statistics or none; "/batch_stats"
+    metric: str
+
+    @property
+    def name(self) -> str:
+        """The whole name."""
+        return f"{self.split}{'/' if self.shift else ''}{self.shift}{self.statistics}/{self.metric}"
+
+
+def evaluated(name: str) -> Evaluated | None:
+    """The parts of a name; None where it is no evaluation's.
+
+    >>> evaluated("val/noise_0.5/batch_stats/accuracy")
+    Evaluated(split='val', shift='noise_0.5', statistics='/batch_stats', metric='accuracy')
+    """
+    match = _EVALUATED.fullmatch(name)
+    return Evaluated(*(part or "" for part in match.groups())) if match else None
 
 
 @dataclass(slots=True)
@@ -23,6 +54,12 @@ class Predictions:
     predicted: np.ndarray | None = None  # class numbers; None for a language model
     labels: np.ndarray | None = None
     tokens_per_char: float = math.nan  # of the split; language models only
+    tokens_per_byte: float = math.nan
+
+    def part(self, entries: np.ndarray) -> "Predictions":
+        """Only these entries."""
+        predicted, labels = (None if all_ is None else all_[entries] for all_ in (self.predicted, self.labels))
+        return replace(self, loss=self.loss[entries], predicted=predicted, labels=labels)
 
 
 Function = Callable[[Predictions], float]
@@ -71,9 +108,17 @@ def bits_per_char(p: Predictions) -> float:
     return loss_nats(p) / math.log(2) * p.tokens_per_char
 
 
+def bits_per_byte(p: Predictions) -> float:
+    """mean loss / ln 2 × tokens a byte of UTF-8: compares between vocabularies and scripts.
+
+    Only where none is unknown: an [UNK] is cheaper than what it stands for (`data.unknown_share` in the summary).
+    """
+    return loss_nats(p) / math.log(2) * p.tokens_per_byte
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A row of the table. `<split>`, `<site>` and `<kind>` stand for what varies in a name."""
+    """A row of the table. `<split>` (with shift and statistics), `<site>` and `<kind>` vary in a name."""
 
     pattern: str
     unit: str
@@ -115,14 +160,15 @@ METRICS: tuple[Metric, ...] = (
     Metric("<split>/macro_f1", "1", "max", "F1 averaged over classes", "classification", macro_f1),
     Metric("<split>/perplexity", "1", "min", "exp of the mean loss a token", "lm", perplexity),
     Metric("<split>/bits_per_char", "bits", "min", "loss a character, in bits", "lm", bits_per_char),
+    Metric("<split>/bits_per_byte", "bits", "min", "loss a byte of UTF-8, in bits", "lm", bits_per_byte),
 )
 
 
 def find(name: str) -> Metric | None:
     """The row that describes a logged name.
 
-    >>> find("val/batch_stats/accuracy").direction
-    'max'
+    >>> find("val/batch_stats/accuracy").direction, find("test/noise_0.5/batch_stats/loss_nats").unit
+    ('max', 'nats')
     >>> find("grad/block00.norm1/norm").unit
     '1'
     """

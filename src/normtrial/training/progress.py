@@ -13,6 +13,9 @@ from rich.table import Table
 from rich.text import Text
 from tqdm import tqdm
 
+from normtrial.training.metrics import evaluated
+from normtrial.training.shift_table import shift_table
+
 NUM_PLAIN_LINES = 20  # training lines of one run in a log file: enough to see a trend, few enough to read
 # What an evaluation's line has room for in 80 columns; the final table has the rest.
 SHOWN = {"loss_nats": "loss", "accuracy": "accuracy", "bits_per_char": "bits/char"}
@@ -118,14 +121,19 @@ def final_table(summary: dict[str, Any], about: str = "") -> Group:
     best = summary.get("best") or {}
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("metric", no_wrap=True)
-    for title in ("value ± se", "best (step)", "trivial"):
+    baseline = baseline_of(summary)
+    titles = ["value ± se", "best (step)", "trivial", *(["baseline"] if baseline else [])]
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for name in metrics:
-        evaluated = name == "train/loss_nats" or name.startswith(("val/", "test/"))
-        if evaluated and not name.endswith("_se"):
+        part = evaluated(name)
+        plain = name == "train/loss_nats" if part is None else not part.shift
+        if plain and not name.endswith("_se"):
             at = f"{number(best[name][0])} ({best[name][1]})" if name in best else ""
             reference = trivial.get(name.rsplit("/", 1)[1]) if name.startswith("val/") else None
-            table.add_row(name, with_error(metrics, name), at, "" if reference is None else number(reference))
+            others = [reference, *([baseline["metrics"].get(name)] if baseline else [])]
+            cells = ["" if value is None else number(value) for value in others]
+            table.add_row(name, with_error(metrics, name), at, *cells)
     status = Text(f"{summary['name']} ")
     status.append(summary["status"], STYLES.get(summary["status"], ""))
     reason = f": {summary['reason']}" if summary.get("reason") else ""
@@ -133,13 +141,21 @@ def final_table(summary: dict[str, Any], about: str = "") -> Group:
     seconds = tqdm.format_interval(summary["seconds"])
     status.append(f"{reason}\nrun {summary['run_id']}: {summary['steps']} steps in {seconds}, ")
     status.append(f"{parameters} parameters")
-    lines = [Text(), status, table]
+    shifted = shift_table(metrics, with_error)
+    lines = [Text(), status, table, *([] if shifted is None else [shifted])]
     if about:
         lines.append(Text(about))
+    if baseline:
+        lines.append(Text(f"baseline: {baseline['model']}"))
     if summary.get("events"):
         counts = ", ".join(f"{num} × {in_words(kind)}" for kind, num in summary["events"].items())
         lines.append(Text(f"events: {counts}"))
     return Group(*lines)
+
+
+def baseline_of(summary: dict[str, Any]) -> dict[str, Any] | None:
+    """The `model` and `metrics` that are reached without a Transformer on the same text, where it was measured."""
+    return (summary.get("data") or {}).get("baseline")
 
 
 def in_words(kind: str) -> str:

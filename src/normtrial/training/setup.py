@@ -1,7 +1,7 @@
 """What a loop is given: how long to train, and every object that it works with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.evaluate import Context
 from normtrial.training.optim import OptimConfig
 from normtrial.training.ranks import Ranks
+from normtrial.training.shifts import Shifts
 from normtrial.training.sinks import RecordSink, Sinks
 
 ON_NONFINITE = ("stop", "skip", "continue")
@@ -74,3 +75,4 @@ class Setup:
     sinks: Sinks  # all of them, the record first
     checkpoints: Checkpoints
     stop_requested: Callable[[], bool]
+    shifts: Shifts = field(default_factory=Shifts)  # evaluations beside the plain ones
