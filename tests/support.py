@@ -46,10 +46,10 @@ def command(*arguments: str) -> Answer:
     return Answer(0, "")
 
 
-def start_process(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+def start_process(*arguments: str, script: Path = ROOT / "train.py", **environment: str) -> subprocess.Popen[str]:
     """A real `python train.py …` on one thread."""
     return subprocess.Popen(
-        [sys.executable, str(ROOT / "train.py"), *arguments],
+        [sys.executable, str(script), *arguments],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "200", **environment},
         preexec_fn=stay_on_one_core,  # a run takes as many threads as it has cores, and sums depend on that

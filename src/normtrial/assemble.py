@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from normtrial import identity
 from normtrial.config import Config, Job, as_dict, as_yaml
 from normtrial.data.dataset import TextData
 from normtrial.data.statistics import describe
@@ -137,6 +138,7 @@ def replica_of(config: Config, model: Transformer, device: str) -> Replica:
         norms={site: module for site, module in sites.items() if isinstance(module, Norm)},
         computing=lambda: computing_in(config.precision, device),
         penalty=model.penalty,
+        num_micro=config.train.accumulate,
     )
 
 
@@ -190,6 +192,7 @@ def summarize(
         "model": {
             "parameters": sum(p.numel() for p in model.parameters()),
             "norm_parameters": sum(p.numel() for norm in model.norms() for p in norm.parameters()),
+            "weights_sha256": identity.weights_digest(model),
         },
         "sweep": meta["sweep"],
     }

@@ -4,7 +4,14 @@ Raise `ConfigError` for anything a user can mend; `assert` for what only a devel
 """
 
 import difflib
-from collections.abc import Iterable
+import errno
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+NOT_WRITABLE = {
+    getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "EEXIST", "ENOTDIR")
+}
 
 
 class ConfigError(ValueError):
@@ -37,3 +44,17 @@ def require(condition: bool, message: str) -> None:
     """Raise `ConfigError(message)` unless the condition holds."""
     if not condition:
         raise ConfigError(message)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """A disk that is full or may not be written is no fault of the program's: said in a line."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NOT_WRITABLE:
+            raise
+        raise ConfigError(
+            f"store: {error.filename or folder} cannot be written: {error.strerror}. "
+            "Once it can be, the same command goes on from the last checkpoint."
+        ) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from normtrial import records
 from normtrial.config import Config, Job, scientific
@@ -41,6 +42,15 @@ def code_hash() -> str:
     for path in sorted(root.rglob("*.py")):
         digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def weights_digest(model: nn.Module) -> str:
+    """SHA-256 over name, dtype, shape and bytes of every parameter and buffer: equal for equal models only."""
+    digest = hashlib.sha256()
+    for name, value in model.state_dict().items():
+        digest.update(f"{name} {value.dtype} {tuple(value.shape)}\0".encode())
+        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def meta(config: Config, job: Job, identifier: str, device: str, num_ranks: int = 1) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,9 +29,12 @@ UNSCIENTIFIC = (  # leaves of the configuration that change no number; the run i
     "cache",
     "device",
     "rerun",
+    "wait",
     "compile",
+    "model.checkpoint_activations",
     "train.log_every",
     "train.checkpoint_every",
+    "train.checkpoint_seconds",
     "train.checkpoint_keep",
     "data.streaming",
 )
@@ -98,13 +101,18 @@ class RunFolder:
         """Write `name` so that a reader sees the old file or the new one, never a half."""
         write_text(self.path / name, to_json(content))
 
+    def remove_leftovers(self) -> None:
+        """Drop temporary files whose writer was killed; only the holder of the lock may."""
+        for path in self.path.glob(".*.*"):  # never `.lock`, which has one dot
+            path.unlink()
+
 
 class JsonLines:
     """Append-only strict JSON lines; a non-finite number becomes null and is named under `nonfinite`."""
 
     def __init__(self, path: Path, truncate_to: int | None = None):
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab")
+        self._file = path.open("ab", buffering=0)  # after a full disk nothing waits to be written again
         if truncate_to is not None:
             assert self.offset() >= truncate_to, f"{path} is shorter than {truncate_to} bytes: nothing to cut"
             self._file.truncate(truncate_to)
@@ -112,8 +120,9 @@ class JsonLines:
     def append(self, row: dict[str, Any]) -> None:
         """Write one row and hand it to the operating system at once."""
         text = json.dumps(flag_nonfinite(row), allow_nan=False, ensure_ascii=False)
-        self._file.write(text.encode("utf-8") + b"\n")
-        self._file.flush()
+        left = memoryview(text.encode("utf-8") + b"\n")
+        while left:
+            left = left[self._file.write(left) :]
 
     def offset(self) -> int:
         """Bytes written so far, by now on the disk: what a checkpoint remembers, to cut the file back to."""
@@ -177,7 +186,17 @@ def write_text(path: Path, text: str) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+    put_in_place(temporary, path)
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Rename a file that is whole and on disk; the new name outlives a power cut too."""
     temporary.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def list_runs(store: Path | str) -> list[RunFolder]:
@@ -186,16 +205,20 @@ def list_runs(store: Path | str) -> list[RunFolder]:
 
 
 @contextmanager
-def lock(path: Path, wait: bool = True) -> Iterator[bool]:
+def lock(path: Path, wait: bool = True, busy: Callable[[], None] = lambda: None) -> Iterator[bool]:
     """Hold an exclusive lock on a file; yields False where another process has it and `wait` is false.
 
+    `busy` is called once before the waiting begins.
     The operating system drops the lock when its process dies, so a SIGKILL leaves nothing to clean up.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            yield False
-            return
+            if not wait:
+                yield False
+                return
+            busy()
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield True

@@ -6,11 +6,10 @@ processes never work on the same one.
 
 import os
 import shutil
-import signal
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +29,20 @@ from normtrial.assemble import (
 from normtrial.config import SHOW_WIRING, Config, Job, as_yaml, current_job, load, was_given
 from normtrial.data import catalogue
 from normtrial.data.dataset import TextData
-from normtrial.errors import ConfigError, require
+from normtrial.errors import ConfigError, require, writing
 from normtrial.norms.catalogue import norm_class
 from normtrial.records import RunFolder
 from normtrial.report.advice import advice
 from normtrial.report.arms import Run
 from normtrial.report.curves import draw_curves
 from normtrial.report.outcome import outcome_for
+from normtrial.training.accumulate import check_shares
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.loop import Loop
 from normtrial.training.memory import keep_freed_memory, reset_peak_memory
 from normtrial.training.ranks import Ranks, join, leave
 from normtrial.training.sinks import RecordSink, Sinks
+from normtrial.training.stopping import stop_requests
 
 ENDED = ("finished", "diverged")  # results; crashed and interrupted runs are taken up again
 
@@ -73,6 +74,8 @@ def main(cfg: DictConfig) -> float | None:
         content |= {"status": "crashed", "error": f"{type(error).__name__}: {error}"}
         (note.parent / "traceback.txt").write_text(traceback.format_exc(), encoding="utf-8")
     records.write_text(note, records.to_json(content))
+    if content["status"] == "interrupted" and not job.parallel:
+        raise KeyboardInterrupt  # jobs one after the other: the rest is not begun
     return value
 
 
@@ -81,26 +84,23 @@ def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> flo
     device = pick_device(config.device)
     ranks = join(config.data.batch_size, device)
     refuse_unsynced(config, ranks)
+    check_shares(config.data.batch_size, config.train.accumulate, ranks.num)
     keep_freed_memory()
     cores = len(os.sched_getaffinity(0)) // ranks.num_local
     torch.set_num_threads(1 if job.parallel else max(1, cores))
     data = catalogue.load(config.data, Path(config.cache))
     folder = RunFolder(Path(config.store) / identity.run_id(config, data.fingerprint))
-    try:
-        folder.path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"store: {folder.path} cannot be made: {error.strerror}.") from error
     note = {} if note is None else note
     note["run_id"] = folder.run_id
-    hold = records.lock(folder.path / ".lock", wait=False) if ranks.is_first else nullcontext(True)
-    with hold as mine:
+    with writing(folder.path), taken(folder, config.wait) if ranks.is_first else nullcontext(True) as mine:
         if not ranks.decided_by_first(mine):
-            print(f"run {folder.run_id} is being trained by another process; leaving it alone.")
+            print(f"{elsewhere(folder)}; leaving it alone.")
             note["status"] = "busy"
             return None
         summary = ranks.decided_by_first(ended(folder, config) if ranks.is_first else None)
         if summary is None:
-            summary = train(config, job, folder, data, device, ranks)
+            with stop_requests() as stop_requested:
+                summary = train(config, job, folder, data, device, ranks, stop_requested)
     note["status"] = summary["status"]
     if job.sweep is None and ranks.is_first and (told := advice(Run.read(folder))):
         print(told)
@@ -111,8 +111,22 @@ def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> flo
     return summary["metrics"].get(outcome_for(None, summary["task"]).metric)
 
 
+def taken(folder: RunFolder, wait: bool) -> AbstractContextManager[bool]:
+    """The run for this process alone, at once or after waiting; False where another has it."""
+    folder.path.mkdir(parents=True, exist_ok=True)
+    return records.lock(
+        folder.path / ".lock", wait, busy=lambda: print(f"{elsewhere(folder)}; waiting.", flush=True)
+    )
+
+
+def elsewhere(folder: RunFolder) -> str:
+    """What is said of a run that another process holds."""
+    return f"run {folder.run_id} is being trained by another process"
+
+
 def ended(folder: RunFolder, config: Config) -> dict[str, Any] | None:
     """The summary of a run that needs no training, after saying so; None where there is work to do."""
+    folder.remove_leftovers()
     try:
         summary = folder.read_summary()
     except ValueError as error:
@@ -125,7 +139,7 @@ def ended(folder: RunFolder, config: Config) -> dict[str, Any] | None:
         kept = folder.path.parent / ".superseded" / f"{folder.run_id}-{time.strftime('%Y%m%d-%H%M%S')}"
         shutil.copytree(folder.path, kept)
         (folder.path / "summary.json").unlink(missing_ok=True)  # first: without it nobody takes the rest for whole
-        for path in folder.path.iterdir():
+        for path in sorted(folder.path.iterdir()):  # `checkpoint` before what would make it unusable
             if path.name != ".lock":
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         print(f"rerun=true: the earlier record is kept in {kept}")
@@ -141,16 +155,23 @@ def ended(folder: RunFolder, config: Config) -> dict[str, Any] | None:
     )
     if not (folder.path / "curves.png").exists():
         draw_curves(folder)
+    Checkpoints(folder.path / "checkpoint", keep=1).clear()  # a kill may have come before its turn
     return summary
 
 
 def train(
-    config: Config, job: Job, folder: RunFolder, data: TextData, device: str, ranks: Ranks
+    config: Config,
+    job: Job,
+    folder: RunFolder,
+    data: TextData,
+    device: str,
+    ranks: Ranks,
+    stop_requested: Callable[[], bool],
 ) -> dict[str, Any]:
     """Train to the end, or to an interruption; the first rank writes the record."""
     refuse_short_splits(config, data)
     checkpoints = Checkpoints(folder.path / "checkpoint", config.train.checkpoint_keep)
-    resumed = checkpoints.latest(usable=lambda content: holds(folder, content["offsets"]))
+    resumed = checkpoints.latest(usable=lambda content: belongs(content, folder))
     meta = identity.meta(config, job, folder.run_id, device, ranks.num)
     before = folder.read_meta() if resumed else {}
     known = {*before.get("earlier_code", []), before.get("code_hash")}
@@ -164,7 +185,7 @@ def train(
         record = RecordSink(folder, resumed["offsets"] if resumed else None)
         sinks = build_sinks(config, job, folder, record, meta, data, resumed)
     model = build_model(config, data).to(device)
-    setup = build_setup(config, model, data, device, record, sinks, checkpoints, ranks, listen_for_stop())
+    setup = build_setup(config, model, data, device, record, sinks, checkpoints, ranks, stop_requested)
     loop = Loop(setup, resumed)
     if resumed and ranks.is_first:
         print(f"resuming run {folder.run_id} after step {loop.progress.step}", flush=True)
@@ -180,18 +201,22 @@ def train(
     finally:
         summary = summarize(meta, data, model, loop, status, reason)
         if ranks.is_first:
-            folder.write_json("summary.json", summary)
-            sinks.finish(summary)
+            try:
+                folder.write_json("summary.json", summary)
+            finally:
+                sinks.finish(summary)
             draw_curves(folder)
     if status in ENDED and ranks.is_first:
         checkpoints.clear()
     return summary
 
 
-def holds(folder: RunFolder, offsets: dict[str, int]) -> bool:
-    """Whether the run's files are at least as long as a checkpoint remembers them."""
+def belongs(content: dict[str, Any], folder: RunFolder) -> bool:
+    """Whether a checkpoint is this run's, whose files are at least as long as it remembers them."""
+    if content.get("run_id") != folder.run_id:
+        return False
     sizes = {"metrics": folder.metrics_path, "events": folder.events_path}
-    return all(path.exists() and path.stat().st_size >= offsets[name] for name, path in sizes.items())
+    return all(path.exists() and path.stat().st_size >= content["offsets"][name] for name, path in sizes.items())
 
 
 def refuse_unsynced(config: Config, ranks: Ranks) -> None:
@@ -202,20 +227,3 @@ def refuse_unsynced(config: Config, ranks: Ranks) -> None:
         f"norm={config.norm.name} takes its statistics over the batch, which {ranks.num} processes share; "
         "set norm.sync=global to take them over all processes.",
     )
-
-
-def listen_for_stop() -> Callable[[], bool]:
-    """A function that is true once SIGTERM or Ctrl-C has come; a second one ends the process at once."""
-    received: list[int] = []
-
-    def note(number: int, frame: Any) -> None:
-        if received:
-            raise KeyboardInterrupt
-        received.append(number)
-
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, note)
-    except ValueError:
-        pass  # not the main thread: signals are somebody else's
-    return lambda: bool(received)

@@ -3,17 +3,20 @@
 import os
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Timer
 
 import pytest
 import torch
 from torch import Tensor
 
-from normtrial import run
+from normtrial import records, run
 from normtrial.config import Config
 from normtrial.records import list_runs
+from normtrial.sweep import read_jobs
 from normtrial.training.checkpoint import Checkpoints
-from tests.support import TINY, answer, comparable, start_process
+from tests.support import TINY, answer, command, comparable, start_process
 
 Train = Callable[[Config], float | None]
 # Long enough for a signal to find it at work.
@@ -137,7 +140,7 @@ def test_the_record_names_every_code_that_trained_it(
     config = trial("norm=ln")
     with monkeypatch.context() as patch:
         patch.setattr(run.identity, "code_hash", lambda: "other code")
-        patch.setattr(run, "listen_for_stop", lambda: lambda: True)
+        patch.setattr(run, "stop_requests", lambda: nullcontext(lambda: True))
         with pytest.raises(KeyboardInterrupt):
             train(config)
     (folder,) = list_runs(config.store)
@@ -146,3 +149,62 @@ def test_the_record_names_every_code_that_trained_it(
     assert "was begun by other code (other code)" in capsys.readouterr().out
     assert folder.read_meta()["earlier_code"] == ["other code"]
     assert folder.read_meta()["code_hash"] == run.identity.code_hash()
+
+
+def test_signals_are_given_back_to_whoever_had_them(trial: Callable[..., Config], train: Train) -> None:
+    def mine(*given: object) -> None:
+        pass
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, mine)
+    train(trial())
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == [mine, mine]
+
+
+def test_one_ctrl_c_stops_a_sweep_of_jobs_one_after_the_other(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step, steps = run.Loop._step, []
+    monkeypatch.setattr(
+        run.Loop,
+        "_step",
+        lambda loop, at: (
+            (steps.append(at), os.kill(os.getpid(), signal.SIGINT) if at == 2 else None) and step(loop, at)
+        ),
+    )
+    monkeypatch.setattr(run, "draw_curves", lambda folder: None)
+    given = command(
+        *("-m", *TINY, "norm=ln,bn", "hydra/launcher=basic", f"cache={cache}", f"store={tmp_path / 'store'}"),
+        f"hydra.sweep.dir={tmp_path / 'sweep'}",
+    )
+    assert given.code == 130
+    assert steps == [1, 2], "and nothing of the second"
+    assert [job["status"] for job in read_jobs(tmp_path / "sweep", 2)] == ["interrupted", "missing"]
+    (folder,) = list_runs(tmp_path / "store")
+    state = Checkpoints(folder.path / "checkpoint", 2).latest()
+    assert state is not None
+    assert state["progress"]["step"] == 2
+
+
+def test_a_run_in_another_process_is_waited_for(
+    trial: Callable[..., Config], train: Train, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = trial("wait=true")
+    value = train(config)
+    (folder,) = list_runs(config.store)
+    left: list[bool] = []
+    held = records.lock(folder.path / ".lock")
+    held.__enter__()
+
+    def leave() -> None:
+        left.append(True)
+        held.__exit__(None, None, None)
+
+    other = Timer(0.5, leave)
+    other.start()
+    assert train(config) == value
+    assert left, "not before the other had left"
+    other.join()
+    out = capsys.readouterr().out
+    assert f"run {folder.run_id} is being trained by another process; waiting." in out
+    assert "is finished already" in out

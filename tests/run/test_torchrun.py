@@ -32,9 +32,11 @@ def only_run(store: Path) -> RunFolder:
     return folder
 
 
-def test_two_processes_give_the_loss_of_one_and_log_once(cache: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("num_micro", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_two_processes_give_the_loss_of_one_and_log_once(num_micro: int, cache: Path, tmp_path: Path) -> None:
     one = answer(start_process(*TRIAL, f"cache={cache}", f"store={tmp_path / 'one'}"))
-    two = torchrun(*TRIAL, f"cache={cache}", f"store={tmp_path / 'two'}")
+    shares = f"train.accumulate={num_micro}"
+    two = torchrun(*TRIAL, shares, f"cache={cache}", f"store={tmp_path / 'two'}")
     assert (one.code, two.returncode) == (0, 0), one.err + two.stderr
     assert two.stdout.count("finished") == 1
     folder = only_run(tmp_path / "two")

@@ -1,5 +1,6 @@
 """Checkpoints survive a kill at any moment: whole or not there, and the newest that can be read wins."""
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +64,22 @@ def test_clearing_leaves_nothing(checkpoints: Checkpoints) -> None:
     checkpoints.clear()
     assert not checkpoints.folder.exists()
     checkpoints.clear()
+
+
+def test_a_full_disk_is_an_os_error_and_gives_its_space_back(checkpoints: Checkpoints) -> None:
+    checkpoints.save(1, {"step": 1})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+        with pytest.raises(OSError, match="too large"):
+            checkpoints.save(2, {"step": 2, "weight": torch.zeros(100_000)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert names(checkpoints) == ["step-00000001.pt"]
+
+
+def test_later_ones_that_were_given_up_do_not_crowd_out_new_ones(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(tmp_path / "checkpoint", keep=1)
+    checkpoints.save(2, {"step": 2})
+    checkpoints.save(1, {"step": 1})
+    assert names(checkpoints) == ["step-00000001.pt"]

@@ -1,14 +1,17 @@
 """The loop itself: when it logs and evaluates, clipping, and steps that depend on nothing but their number."""
 
 import math
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from normtrial.errors import ConfigError
 from normtrial.records import RunFolder
+from normtrial.training.loop import Loop
 from normtrial.training.setup import TrainConfig
 from tests.training.toy import Bag, RandomText, make_loop, run
 
@@ -119,13 +122,74 @@ def test_a_checkpoint_gives_back_the_whole_state(tmp_path: Path) -> None:
     assert rest.progress.seconds > state["progress"]["seconds"]
 
 
-@pytest.mark.parametrize("name", ["steps", "eval_every", "log_every", "checkpoint_every", "checkpoint_keep"])
+COUNTS = ("steps", "eval_every", "log_every", "accumulate", "checkpoint_every", "checkpoint_keep")
+
+
+@pytest.mark.parametrize("name", COUNTS)
 def test_counts_start_at_one(name: str) -> None:
-    values: dict[str, Any] = dict.fromkeys(
-        ("steps", "eval_every", "log_every", "checkpoint_every", "checkpoint_keep"), 1
-    )
+    values: dict[str, Any] = {**dict.fromkeys(COUNTS, 1), "checkpoint_seconds": None}
     TrainConfig(**values, on_nonfinite="stop").check()
     with pytest.raises(ConfigError, match=f"train.{name}=0 must be at least 1"):
         TrainConfig(**(values | {name: 0}), on_nonfinite="stop").check()
     with pytest.raises(ConfigError, match="did you mean 'stop'"):
         TrainConfig(**values, on_nonfinite="stp").check()
+    with pytest.raises(ConfigError, match="checkpoint_seconds=0 must be positive"):
+        TrainConfig(**(values | {"checkpoint_seconds": 0}), on_nonfinite="stop").check()
+
+
+class Noisy(RandomText):
+    """Labels drawn from the generators of Python and NumPy, wherever these stand."""
+
+    def train_batch(self, step: int, seed: int) -> Any:
+        batch = super().train_batch(step, seed)
+        batch.targets = torch.tensor([*np.random.randint(3, size=2), *(random.randrange(3) for _ in range(2))])
+        return batch
+
+
+class Memory:
+    """A probe that remembers."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+
+    def measure(self) -> dict[str, float]:
+        self.seen += 1
+        return {"events/seen": self.seen}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"seen": self.seen}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.seen = state["seen"]
+
+
+def test_generators_and_probes_go_on_where_they_stood(tmp_path: Path) -> None:
+    def loop(name: str, **setup: Any) -> Loop:
+        return make_loop(tmp_path / name, {"log_every": 1}, data=Noisy(), probes=[Memory()], **setup)
+
+    def disturb(seed: int) -> None:
+        random.seed(seed)
+        np.random.seed(seed)
+
+    disturb(0)
+    run(loop("full"))
+    disturb(0)
+    calls = iter([False, False, True])
+    half = loop("half", stop_requested=lambda: next(calls))
+    run(half)
+    disturb(7)
+    run(Loop(loop("rest").s, half.s.checkpoints.latest()))
+    for name in ("train/loss_nats", "events/seen"):
+        full = rows(tmp_path / "full", name)
+        assert rows(tmp_path / "half", name) | rows(tmp_path / "rest", name) == full
+    assert list(full.values()) == [1, 2, 3, 4, 5, 6]
+
+
+def test_seconds_make_a_checkpoint_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 100, 10))  # every look at it takes ten seconds
+    monkeypatch.setattr("normtrial.training.checkpoint.monotonic", lambda: next(clock))
+    loop = make_loop(tmp_path, {"checkpoint_seconds": 25.0})
+    saved: list[int] = []
+    monkeypatch.setattr(loop.s.checkpoints, "save", lambda step, content: saved.append(step))
+    run(loop)
+    assert saved == [3], "20 seconds after the second step, 30 after the third"

@@ -7,11 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from normtrial.records import RunFolder
+from normtrial.training import mirror
 from normtrial.training.mirror import WandbSink
-from normtrial.training.sinks import WandbLogConfig
+from normtrial.training.sinks import RecordSink, WandbLogConfig
 
 SUMMARY = {
     "run_id": "abc123", "name": "bn-pre-s0", "status": "finished", "reason": None, "steps": 2, "seconds": 1.0,
@@ -128,3 +131,18 @@ def test_a_failing_mirror_warns_once_and_stops(tmp_path, monkeypatch):
     sink.row({"step": 2, "train/loss_nats": 1.0})
     sink.finish(SUMMARY)
     real.finish()
+
+
+def test_counters_go_on_after_a_resume(tmp_path, monkeypatch):
+    record = RecordSink(RunFolder(tmp_path))
+    record.row({"step": 1, "train/loss_nats": math.nan, "grad/global_norm": math.inf})
+    for step in (1, 2):
+        record.event({"step": step, "kind": "spike", "site": None, "detail": {}})
+    record.finish({})
+    logged: list[dict] = []
+    run = SimpleNamespace(log=logged.append, settings=SimpleNamespace(sync_dir=tmp_path))
+    monkeypatch.setattr(mirror, "start", lambda *mode, **given: run)
+    sink = start(tmp_path)
+    sink.event({"step": 3, "kind": "spike", "site": None, "detail": {}})
+    sink.row({"step": 3, "train/loss_nats": math.nan})
+    assert logged == [{"step": 3, "events/spike": 3}, {"step": 3, "events/nonfinite_values": 3}]

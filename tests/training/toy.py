@@ -75,7 +75,7 @@ def make_loop(
     """A loop over the toy with the given changes; `setup` replaces parts of its `Setup`."""
     plan: dict[str, Any] = {
         "steps": 6, "eval_every": 4, "log_every": 3, "checkpoint_every": 100, "checkpoint_keep": 1,
-        "on_nonfinite": "stop",
+        "on_nonfinite": "stop", "accumulate": 1, "checkpoint_seconds": None,
     }  # fmt: skip
     rates: dict[str, Any] = {
         "name": "adamw", "lr": 0.01, "weight_decay": 0.0, "beta1": 0.9, "beta2": 0.98, "warmup_steps": 2,

@@ -17,7 +17,7 @@ normtrial: which normalization, where, with which eps and affine, for this Trans
 
 {groups}
 
-Root keys (conf/config.yaml): seed, store, cache, device=auto|cpu|cuda, compile, rerun,
+Root keys (conf/config.yaml): seed, store, cache, device=auto|cpu|cuda, compile, rerun, wait,
   train.{{{train}}}
   eval.{{{evaluation}}}
 Runs are kept in `store`, one folder a run; the same configuration is not trained twice unless rerun=true.

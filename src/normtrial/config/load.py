@@ -19,6 +19,7 @@ from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import norm_class
 from normtrial.norms.sequence import SequenceConfig
 from normtrial.placements.catalogue import placement_class
+from normtrial.training.accumulate import check_shares
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -123,11 +124,18 @@ def _check_pairs(config: Config) -> None:
             f"norm={norm.name} with these options looks at other positions, so a causal language model "
             f"(data={data.source}) would see the future. {_way_out(norm)}"
         )
+    num_micro = config.train.accumulate
+    check_shares(data.batch_size, num_micro)
     require(
-        not (cls.mixes_examples(norm) and data.batch_size < 2),
+        not (cls.mixes_examples(norm) and data.batch_size // num_micro < 2),
         f"norm={norm.name} takes its statistics over the batch, and data.batch_size={data.batch_size} leaves it "
-        "a single example (and, for a one-word text, a single token, whose variance is 0). "
-        "Set data.batch_size to 2 or more, or choose norm=ln.",
+        f"a single example{f' with train.accumulate={num_micro}' if num_micro > 1 else ''} (and, for a one-word "
+        "text, a single token, whose variance is 0). "
+        f"Set data.batch_size to {2 * num_micro} or more, or choose norm=ln.",
+    )
+    require(
+        not (config.compile and config.model.checkpoint_activations),
+        "compile=true decides itself which activations are kept; leave model.checkpoint_activations=false.",
     )
 
 

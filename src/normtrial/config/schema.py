@@ -44,6 +44,7 @@ class Config:
     device: str  # auto, cpu or cuda
     compile: bool  # torch.compile the model; changes last digits, as another machine does
     rerun: bool  # train again what is finished
+    wait: bool  # wait for a run that another process is training, instead of leaving it
 
 
 GROUPS = ("norm", "placement", "model", "data", "optim", "precision", "log", "probe", "experiment")

@@ -17,6 +17,7 @@ from normtrial.network.blocks import ACTIVATIONS, Block, Mlp
 from normtrial.network.heads import Classifier, LanguageModelHead
 from normtrial.network.init import initialize
 from normtrial.network.positions import ADDED, POSITIONS
+from normtrial.network.recompute import recomputed
 from normtrial.norms.base import Norm, NormConfig
 from normtrial.norms.catalogue import build_norm
 from normtrial.norms.heads import QK_NORMS
@@ -39,6 +40,7 @@ class ModelConfig:
     tie: bool  # a language model's head uses the embedding matrix
     qk_norm: str  # none, l2, ln or rms: on queries and keys, each head by itself
     embed_norm: bool  # the configured norm between embedding and first block
+    checkpoint_activations: bool  # compute blocks again in the backward pass instead of keeping activations
 
     def check(self) -> None:
         """Ranges, and what must divide what."""
@@ -88,7 +90,7 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         D = model.d_model
-        self.dropout = model.dropout
+        self.dropout, self.checkpoint_activations = model.dropout, model.checkpoint_activations
         self.embedding = nn.Embedding(vocab_size, D)
         self.positions = ADDED[model.positions](D, max_len) if model.positions in ADDED else None
         rotary = model.positions == "rotary"
@@ -124,8 +126,9 @@ class Transformer(nn.Module):
     def trunk(self, x_BLD: Tensor, mask_BL: Tensor | None, cond_BLD: Tensor) -> Tensor:
         """From the embedded input to what the head sees: the blocks, and the final norm where there is one."""
         stream = self.wiring.enter(x_BLD)
+        again = self.training and self.checkpoint_activations
         for block in self.blocks:
-            stream = block(stream, mask_BL, cond_BLD)
+            stream = recomputed(block, stream, mask_BL, cond_BLD) if again else block(stream, mask_BL, cond_BLD)
 
         def final_norm(x_BLD: Tensor) -> Tensor:
             return x_BLD if self.final_norm is None else self.final_norm(x_BLD, mask_BL, cond_BLD)

@@ -1,13 +1,39 @@
-"""Checkpoints: written beside the old ones, renamed when whole, the last few kept."""
+"""Checkpoints: written beside the old ones, renamed when whole, the last few kept.
+
+A checkpoint holds what the next step depends on: weights and buffers, the optimizer's state, what probes remember,
+where the random generators stand, and the lengths of the run's files at that moment. Learning rate and batches are
+functions of the step's number, so they have no state.
+"""
 
 import contextlib
+import io
 import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import torch
+
+from normtrial.records import put_in_place
+
+
+class Due:
+    """Says when to checkpoint: every so many steps and, where wanted, so many seconds after the last one."""
+
+    def __init__(self, every: int, seconds: float | None):
+        self._every, self._seconds = every, seconds
+        self.restart()
+
+    def restart(self) -> None:
+        """The seconds count from now."""
+        self._since = monotonic()
+
+    def at(self, step: int) -> bool:
+        """Whether the state after `step` is to be kept."""
+        late = self._seconds is not None and monotonic() - self._since >= self._seconds
+        return late or step % self._every == 0
 
 
 class Checkpoints:
@@ -17,17 +43,28 @@ class Checkpoints:
         self.folder, self.keep = folder, keep
 
     def save(self, step: int, content: dict[str, Any]) -> None:
-        """Write the state after `step` atomically, then drop all but the last `keep` files."""
+        """Write the state after `step` atomically; of earlier ones the last few stay, of later ones none.
+
+        A later one is left where it could not be read and the run went on from the one before.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f"step-{step:08d}.pt"
         temporary = path.with_suffix(".part")
-        with temporary.open("wb") as file:
-            torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        for old in self._files()[: -self.keep]:
-            old.unlink()
+        whole = io.BytesIO()  # writing straight to a full disk, torch raises errors of its own that do not say so
+        torch.save(content, whole)
+        try:
+            with temporary.open("wb") as file:
+                file.write(whole.getbuffer())
+                file.flush()
+                os.fsync(file.fileno())
+            put_in_place(temporary, path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+        kept = [file for file in self._files() if file <= path][-self.keep :]
+        for file in self._files():
+            if file not in kept:
+                file.unlink()
 
     def latest(self, usable: Callable[[dict[str, Any]], bool] = lambda content: True) -> dict[str, Any] | None:
         """The newest state that can be read and is usable, or None; what is passed over is said in a warning."""

@@ -13,10 +13,13 @@ from typing import Any
 from torch import Tensor, nn
 
 from normtrial.data.batch import Batch
+from normtrial.training import accumulate
+from normtrial.training.checkpoint import Due
 from normtrial.training.evaluations import evaluate
 from normtrial.training.memory import peak_memory_mib
 from normtrial.training.optim import learning_rate
-from normtrial.training.replay import backward, set_step_seed
+from normtrial.training.randomness import random_state, set_random_state
+from normtrial.training.replay import set_step_seed
 from normtrial.training.setup import Setup
 from normtrial.training.state import Progress, counters
 from normtrial.training.stopwatch import Stopwatch
@@ -32,12 +35,14 @@ class Loop:
         self.progress = Progress()
         self._since = Stopwatch()
         self._penalty: float | None = None
+        self._due = Due(setup.train.checkpoint_every, setup.train.checkpoint_seconds)
         if resumed:
             setup.model.load_state_dict(resumed["model"])
             setup.optimizer.load_state_dict(resumed["optimizer"])
             setup.scaler.load_state_dict(resumed["scaler"])
             self.progress = Progress(**resumed["progress"])
             setup.probes.load(resumed["probes"])
+            set_random_state(resumed["random"])
 
     def run(self) -> tuple[str, str | None]:
         """(status, reason): finished, diverged or interrupted."""
@@ -56,7 +61,7 @@ class Loop:
             self.progress.step = step
             self.progress.seconds = time.perf_counter() - started
             stop = self.s.ranks.any(self.s.stop_requested())
-            if stop or (step % train.checkpoint_every == 0 and step < train.steps):
+            if stop or (step < train.steps and self._due.at(step)):
                 self.save()
             if stop and step < train.steps:
                 return "interrupted", "asked to stop"
@@ -76,9 +81,12 @@ class Loop:
             "scaler": self.s.scaler.state_dict(),
             "progress": self.progress.as_dict(),
             "probes": self.s.probes.state(),
+            "random": random_state(),
+            "run_id": self.s.record.run_id,  # W&B's too
             "offsets": self.s.record.offsets(),
         }
         self.s.checkpoints.save(self.progress.step, content)
+        self._due.restart()
 
     def _step(self, step: int) -> str | None:
         """Take one step; says what was not finite, or None."""
@@ -124,7 +132,7 @@ class Loop:
         s.optimizer.zero_grad(set_to_none=True)
         dead = s.dead if logged and "dead_output" not in self.progress.events else None
         with nullcontext() if dead is None else dead.watching():
-            loss, penalty = backward(s, batch, s.scaler.scale)
+            loss, penalty = accumulate.backward(s, batch, s.scaler.scale)
         self._penalty = None if penalty is None else float(penalty)
         found = None if dead is None else dead.found()
         if found:

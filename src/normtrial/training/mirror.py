@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from normtrial.errors import ConfigError
+from normtrial.records import RunFolder
 from normtrial.training.sinks import WandbLogConfig, leaves
 
 # A divergence is a result, not a failure; 255 is what W&B's own exit hook reports for Ctrl-C.
@@ -36,7 +37,7 @@ class WandbSink:
         group: str | None = None,
         tags: Sequence[str] = (),
     ):
-        self._counts: Counter[str] = Counter()
+        self._counts = counted(RunFolder(run_dir))
         self._run: Any = None
         self._run_dir = Path(run_dir)
         description = {f"meta.{key}": value for key, value in leaves(meta)}
@@ -149,6 +150,13 @@ def link_latest(run_dir: Path, sync_dir: Path) -> None:
     link = run_dir / "latest-run"
     link.unlink(missing_ok=True)
     link.symlink_to(sync_dir.resolve().relative_to(run_dir.resolve()), target_is_directory=True)
+
+
+def counted(folder: RunFolder) -> Counter[str]:
+    """What the counters stand at: a resumed run's records are those of before, cut back to its checkpoint."""
+    counts = Counter(f"events/{event['kind']}" for event in folder.read_events())
+    counts["events/nonfinite_values"] = sum(len(row.get("nonfinite", ())) for row in folder.read_metrics())
+    return counts
 
 
 def is_finite(value: Any) -> bool:

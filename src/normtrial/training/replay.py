@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,28 +19,10 @@ from normtrial.probes.base import Sites
 from normtrial.probes.dead import DeadOutputs
 from normtrial.probes.magnitudes import is_finite
 from normtrial.probes.nonfinite import Watch
-from normtrial.training.evaluate import Context, mean_loss
+from normtrial.training import accumulate
+from normtrial.training.evaluate import Context
 
 FORMAT = 1
-
-
-class Passes(Protocol):
-    """What a step's forward and backward pass go through."""
-
-    @property
-    def forward(self) -> Callable[[Tensor, Tensor | None], Tensor]:
-        """Tokens and mask to logits."""
-        ...
-
-    @property
-    def computing(self) -> Context:
-        """The precision's context."""
-        ...
-
-    @property
-    def penalty(self) -> Callable[[], Tensor | None]:
-        """What the model adds to the loss of its last forward pass."""
-        ...
 
 
 @dataclass(slots=True)
@@ -52,6 +34,7 @@ class Replica:
     norms: Sites  # those of the sites that are norms
     computing: Context
     penalty: Callable[[], Tensor | None]
+    num_micro: int = 1  # passes a step
 
     @property
     def forward(self) -> nn.Module:
@@ -101,15 +84,6 @@ def set_step_seed(seed: int, step: int, rank: int) -> None:
     torch.manual_seed(seed * 1_000_003 + step + (rank << 48))
 
 
-def backward(passes: Passes, batch: Batch, scaled: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor | None]:
-    """Forward and backward pass of a batch, adding to the gradients that are there; its loss and penalty."""
-    with passes.computing():
-        logits = passes.forward(batch.tokens_BL, batch.mask_BL)
-    loss, penalty = mean_loss(logits, batch.targets), passes.penalty()
-    scaled(loss if penalty is None else loss + penalty).backward()
-    return loss.detach(), None if penalty is None else penalty.detach()
-
-
 def take(replica: Replica, start: Start, *, watched: bool = True) -> Taken:
     """Take the step from its start, in the precision of its tensors; watching costs about four times as much."""
     own = dict(replica.model.named_parameters())
@@ -122,7 +96,7 @@ def take(replica: Replica, start: Start, *, watched: bool = True) -> Taken:
     def step() -> Tensor:
         set_step_seed(start.seed, start.step, start.rank)
         with dead.watching(), watch if watched else nullcontext():
-            return backward(passes, start.batch, lambda loss: loss * start.scale)[0]
+            return accumulate.backward(passes, start.batch, lambda loss: loss * start.scale)[0]
 
     was_training = replica.model.training
     replica.model.train()

@@ -29,14 +29,20 @@ class TrainConfig:
     steps: int  # optimizer steps
     eval_every: int  # steps between evaluations; the last step is always evaluated
     log_every: int  # steps between logged rows
+    accumulate: int  # equal micro-batches whose gradients make a step; a norm over the batch sees one at a time
     checkpoint_every: int  # steps between checkpoints
+    checkpoint_seconds: float | None  # seconds after which a checkpoint is due besides; null: by steps only
     checkpoint_keep: int  # checkpoints kept while the run goes on
     on_nonfinite: str  # stop: end as diverged; skip: leave the step out; continue: take it
 
     def check(self) -> None:
         """At least one of each, and a known policy."""
-        for name in ("steps", "eval_every", "log_every", "checkpoint_every", "checkpoint_keep"):
+        for name in ("steps", "eval_every", "log_every", "accumulate", "checkpoint_every", "checkpoint_keep"):
             require(getattr(self, name) >= 1, f"train.{name}={getattr(self, name)} must be at least 1.")
+        require(
+            self.checkpoint_seconds is None or self.checkpoint_seconds > 0,
+            f"train.checkpoint_seconds={self.checkpoint_seconds} must be positive; null goes by steps only.",
+        )
         if self.on_nonfinite not in ON_NONFINITE:
             raise not_one_of("train.on_nonfinite", self.on_nonfinite, ON_NONFINITE)
 
@@ -66,3 +72,8 @@ class Setup:
     checkpoints: Checkpoints
     stop_requested: Callable[[], bool]
     shifts: Shifts = field(default_factory=Shifts)  # evaluations beside the plain ones
+
+    @property
+    def num_micro(self) -> int:
+        """Passes a step."""
+        return self.train.accumulate

@@ -89,6 +89,7 @@ class RecordSink:
 
     def __init__(self, folder: RunFolder, offsets: Mapping[str, int] | None = None):
         cut = offsets or {"metrics": 0, "events": 0}
+        self.run_id = folder.run_id
         self._metrics = JsonLines(folder.metrics_path, truncate_to=cut["metrics"])
         self._events = JsonLines(folder.events_path, truncate_to=cut["events"])
 

@@ -23,7 +23,7 @@ class BatchNorm(RunningNorm):
     code base does: μ stays, and σ² shrinks by the share of valid tokens.
     Valid tokens get what `nn.BatchNorm1d(D)` gives on the (N, D) matrix of valid tokens; excluded and filled
     positions come out as 0 in training. A batch whose statistics are not finite leaves the running ones as they
-    were. Activation checkpointing, which would count every batch twice, is not offered.
+    were.
 
     Raises:
         ValueError: training on fewer counted tokens than `min_valid_tokens`.

@@ -1,0 +1,55 @@
+"""W&B after a kill behind a checkpoint: one run, whose curve over our own step has no hole and no second value."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from normtrial import run
+from normtrial.config import Config
+from normtrial.records import list_runs
+from tests.support import comparable
+
+
+def segment(folder: Path) -> tuple[str, dict[int, float], list[str]]:
+    """Run id, loss by our own step, and counters of one session of W&B, by its own reader."""
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(folder)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    records: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    items = [record["history"]["item"] for record in records if record["type"] == "history"]
+    losses = {item["step"]: item["train/loss_nats"] for item in items if "train/loss_nats" in item}
+    counts = [f"{name} {item[name]}" for item in items for name in item if name.startswith("events/")]
+    (identifier,) = {record["run"]["run_id"] for record in records if record["type"] == "run"}
+    return identifier, losses, counts
+
+
+@pytest.mark.slow
+def test_curves_line_up_and_counters_go_on(
+    trial: Callable[..., Config], train: Callable[[Config], float | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoint after step 4, crash in step 6. Nothing is learned, so step 3 has counted a plateau before."""
+    config = trial(
+        *("log=wandb", "log.project=normtrial-test", "train.checkpoint_every=4", "optim.lr=1e-9"),
+        "train.eval_every=1",
+        "norm=bn",
+    )
+    step = run.Loop._step
+    with monkeypatch.context() as patch:
+        patch.setattr(run.Loop, "_step", lambda loop, at: step(loop, at) if at < 6 else 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            train(config)
+    (folder,) = list_runs(config.store)
+    time.sleep(1.1)  # W&B names a session by the second
+    train(config)
+    before, after = (segment(path) for path in sorted((folder.path / "wandb").glob("offline-run-*")))
+    assert before[0] == after[0] == folder.run_id
+    assert (list(before[1]), list(after[1])) == ([1, 2, 3, 4, 5], [5, 6])
+    assert before[1][5] == after[1][5], "the step that was taken twice has one value"
+    logged = {row["step"]: row["train/loss_nats"] for row in comparable(folder) if "train/loss_nats" in row}
+    assert before[1] | after[1] == pytest.approx(logged)
+    assert (before[2], after[2]) == (["events/plateau 1"], []), "counted once"
