@@ -64,6 +64,10 @@ class Sinks:
     def __init__(self, sinks: Sequence[Sink]):
         self._sinks = list(sinks)
 
+    def plus(self, sink: Sink) -> "Sinks":
+        """These, and another told last."""
+        return Sinks([*self._sinks, sink])
+
     def row(self, row: dict[str, Any]) -> None:
         """Tell every sink a row."""
         for sink in self._sinks:

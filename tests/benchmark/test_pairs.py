@@ -2,7 +2,7 @@
 
 import pytest
 
-from normtrial.training.stopwatch import paired_ratios
+from normtrial.benchmark.pairs import paired_ratios
 
 
 def test_a_busy_machine_and_a_slow_start_do_not_show() -> None:

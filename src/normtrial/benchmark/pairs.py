@@ -1,0 +1,64 @@
+"""Two ways of doing something, timed by turns in one process."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Clock = Callable[[], float]
+
+
+def paired_ratios(
+    one: Callable[[], Any], other: Callable[[], Any], num_pairs: int = 9, clock: Clock = time.perf_counter
+) -> list[float]:
+    """Time of `other` over that of `one`, from pairs that follow each other: A B B A A B …
+
+    A machine that is busy with something else slows both of a pair alike, so their ratio says more than two means.
+    The order within a pair alternates, and the first pair, which warms up, does not count. `time.process_time` as
+    clock counts this process's own CPU time, which steadies the ratio further where all the work is in it. Work on
+    a GPU must synchronize at its end.
+    """
+    ratios = []
+    for pair in range(num_pairs + 1):
+        first, second = (one, other) if pair % 2 else (other, one)
+        seconds = [_seconds(first, clock), _seconds(second, clock)]
+        ratios.append(seconds[1] / seconds[0] if pair % 2 else seconds[0] / seconds[1])
+    return ratios[1:]
+
+
+def _seconds(work: Callable[[], Any], clock: Clock) -> float:
+    began = clock()
+    work()
+    return clock() - began
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Ratios of one thing to what it is compared with."""
+
+    name: str
+    ratios: list[float]
+
+    @property
+    def median(self) -> float:
+        """The figure to quote."""
+        return statistics.median(self.ratios)
+
+    @property
+    def quartiles(self) -> tuple[float, float]:
+        """Between which the middle half of the ratios lies.
+
+        >>> Comparison("twice", [1.9, 2.0, 2.1, 2.0, 2.0]).quartiles
+        (2.0, 2.0)
+        """
+        lower, _, upper = statistics.quantiles(self.ratios, n=4, method="inclusive")
+        return lower, upper
+
+    def spread_over(self, times: int) -> "Comparison":
+        """What it costs if it happens only every so many times: its excess divided.
+
+        >>> Comparison("often", [1.5]).spread_over(10).ratios
+        [1.05]
+        """
+        return Comparison(self.name, [1 + (ratio - 1) / times for ratio in self.ratios])
