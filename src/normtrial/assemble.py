@@ -2,32 +2,34 @@
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
 from normtrial import identity
-from normtrial.config import Config, Job, as_dict
+from normtrial.config import Config, Job, as_dict, as_yaml
 from normtrial.data.dataset import TextData
 from normtrial.data.statistics import describe
 from normtrial.errors import require
 from normtrial.network.model import Transformer
 from normtrial.network.noise import noisy
 from normtrial.network.wiring import describe as describe_wiring
-from normtrial.norms.base import evaluating_with
+from normtrial.norms.base import Norm, evaluating_with
 from normtrial.norms.catalogue import norm_class
 from normtrial.probes.catalogue import build_probes
-from normtrial.probes.nonfinite import locate
+from normtrial.probes.dead import DeadOutputs
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.compiling import compiled
+from normtrial.training.forensics import Forensics
 from normtrial.training.loop import Loop
 from normtrial.training.mirror import WandbSink
 from normtrial.training.optim import build_optimizer
-from normtrial.training.precision import computing_in
+from normtrial.training.precision import build_scaler, computing_in
 from normtrial.training.progress import ProgressSink
 from normtrial.training.ranks import Ranks
+from normtrial.training.replay import Replica
 from normtrial.training.setup import Setup
 from normtrial.training.shifts import Shifts
 from normtrial.training.sinks import RecordSink, Sink, Sinks, WandbLogConfig, leaves
@@ -35,7 +37,8 @@ from normtrial.training.sinks import RecordSink, Sink, Sinks, WandbLogConfig, le
 
 def build_model(config: Config, data: TextData) -> Transformer:
     """The configured Transformer, with the seed's initial weights."""
-    return transformer(config, data.task.vocab_size, data.task.num_outputs)
+    model = transformer(config, data.task.vocab_size, data.task.num_outputs)
+    return model.to(config.precision.format.weights)
 
 
 def wiring_of(config: Config) -> str:
@@ -74,10 +77,8 @@ def build_setup(
     evaluations: dict[str, Any] = {"": nullcontext}
     if norm_class(config.norm).has_running_statistics(config.norm):
         evaluations["/batch_stats"] = lambda: evaluating_with(model, "batch")
-
-    def computing() -> AbstractContextManager:
-        return computing_in(config.precision, device)
-
+    replica = replica_of(config, model, device)
+    about = {"config": as_yaml(config), "vocab_size": data.task.vocab_size, "num_outputs": data.task.num_outputs}
     return Setup(
         model=model,
         forward=compiled(ranks.wrap(model)) if config.compile else ranks.wrap(model),
@@ -87,10 +88,12 @@ def build_setup(
         optim=config.optim,
         seed=config.seed,
         device=device,
-        computing=computing,
+        computing=replica.computing,
         evaluations=evaluations,
-        probes=build_probes(config.probe, model.sites()),
-        locate=lambda backward: locate(model.sites(), backward),
+        probes=build_probes(config.probe, model.sites(blocks=True)),
+        forensics=Forensics(replica, ranks, checkpoints.folder.with_name("nonfinite"), about),
+        dead=DeadOutputs(replica.norms) if config.precision.format.is_half else None,
+        scaler=build_scaler(config.precision, device),
         penalty=model.penalty,
         ranks=ranks,
         record=record,
@@ -123,6 +126,19 @@ def build_shifts(config: Config, model: Transformer) -> Shifts:
         always=config.eval.when == "always",
         length_buckets=config.eval.length_buckets,
         noisy=lambda sigma: noisy(model.embedding, sigma, config.eval.seed),
+    )
+
+
+def replica_of(config: Config, model: Transformer, device: str) -> Replica:
+    """What steps of this model are repeated with."""
+    sites = model.sites()
+    return Replica(
+        model,
+        sites,
+        norms={site: module for site, module in sites.items() if isinstance(module, Norm)},
+        computing=lambda: computing_in(config.precision, device),
+        penalty=model.penalty,
+        num_micro=config.train.accumulate,
     )
 
 

@@ -4,7 +4,7 @@ results/runs/<run-id>/
     config.yaml      the resolved configuration
     meta.json        code hash, versions, host, threads, start, command
     metrics.jsonl    one flat row a logged step
-    events.jsonl     non-finite values and plateaus
+    events.jsonl     non-finite values, plateaus, spikes and alarms
     checkpoint/      the last states, to resume from
     nonfinite/       replay bundles
     curves.png       the figure

@@ -32,6 +32,8 @@ from normtrial.data.dataset import TextData
 from normtrial.errors import ConfigError, require, writing
 from normtrial.norms.catalogue import norm_class
 from normtrial.records import RunFolder
+from normtrial.report.advice import advice
+from normtrial.report.arms import Run
 from normtrial.report.curves import draw_curves
 from normtrial.report.outcome import outcome_for
 from normtrial.training.accumulate import check_shares
@@ -100,6 +102,8 @@ def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> flo
             with stop_requests() as stop_requested:
                 summary = train(config, job, folder, data, device, ranks, stop_requested)
     note["status"] = summary["status"]
+    if job.sweep is None and ranks.is_first and (told := advice(Run.read(folder))):
+        print(told)
     if job.sweep is not None:
         print(f"[{job.number}] {summary['name']} {summary['status']} (run {folder.run_id})", flush=True)
     elif summary["status"] == "interrupted":

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from normtrial.network.attention import SelfAttention
+from normtrial.network.attention import AttentionKernel, SelfAttention
 from tests.network.models import lengths_mask
 
 LENGTHS = [5, 2, 1]
@@ -26,7 +26,7 @@ def loops(attention: SelfAttention, x_BLD: Tensor, mask_BL: Tensor | None) -> Te
         for h in range(H):
             q, k, v = ([token[part * D + h * K : part * D + (h + 1) * K] for token in qkv] for part in range(3))
             for t in range(L):
-                last = t if attention.causal else L - 1
+                last = t if attention.kernel.causal else L - 1
                 keys = [s for s in range(last + 1) if mask_BL is None or mask_BL[b, s]]
                 weights = [math.exp((q[t] @ k[s]).item() / math.sqrt(K)) for s in keys]
                 for weight, s in zip(weights, keys, strict=True):
@@ -70,7 +70,7 @@ def test_no_softmax_is_over_nothing(causal: bool) -> None:
     """B23: not left to the kernel, which gives NaN before torch 2.5 and 0 since."""
     for lengths in ([5, 0, 3], [0, 0, 0]):
         for mask_BL in (lengths_mask(lengths, 5), lengths_mask(lengths, 5).flip(1)):
-            keys = SelfAttention(6, 2, 0.0, causal)._keys(mask_BL, 5)
+            keys = AttentionKernel(causal).keys(mask_BL, 5)
             assert keys is not None
             assert keys.any(-1).all()
 

@@ -20,10 +20,11 @@ from normtrial.data import catalogue
 from normtrial.errors import ConfigError
 from normtrial.identity import run_id
 from normtrial.network.model import Transformer
+from normtrial.probes.catalogue import ProbeConfig, build_probes
 from normtrial.training.evaluate import mean_loss
 from normtrial.training.evaluations import evaluate
 from normtrial.training.shifts import EvalConfig
-from tests.network.models import CLASSES, SMALL, build, disturb, lengths_mask, tokens
+from tests.network.models import CLASSES, SMALL, build, disturb, lengths_mask, model, tokens
 from tests.norms.options import CONF, TASKS, chosen, leaves, other_values, settings
 from tests.training.toy import make_loop
 
@@ -33,6 +34,7 @@ Evidence = dict[str, Any]
 SIZE = {**SMALL, "model.num_layers": 4}  # a share of the layers needs some to share
 # Options that a single step shows at certain values only: more tokens than a batch has, no warm-up at all.
 TELLING = {"norm.min_valid_tokens": 1000, "norm.warmup_steps": 0, "norm.decay_steps": 1}
+PROBE_SWITCHES: dict[str, Any] = {"names": ["batch_statistics"], "every": 2}
 BETWEEN_PROCESSES = {"norm.sync"}  # where there is one it does nothing: tests/norms/test_sync.py has two
 WITHOUT_TRACE = {"model.checkpoint_activations"}  # costs time for memory: tests/network/test_recompute.py
 
@@ -119,6 +121,27 @@ def test_switch_reaches_the_model_and_the_run_id(group: str, file: str, leaf: st
     before = shipped(choice)
     assert any(differs(value, before.get(name)) for name, value in evidence(choice, changed)), (
         f"{changed} changes neither modules nor numbers: a dead switch"
+    )
+
+
+def test_switches_of_the_probes_reach_what_is_read_and_no_number() -> None:
+    """They change neither the model nor the run id, so what they reach is what a step measures."""
+
+    def read(**changes: Any) -> list[str]:
+        config = settings("norm=bn", "probe=default", values={f"probe.{key}": v for key, v in changes.items()})
+        assert run_id(config, "data") == run_id(settings("norm=bn"), "data")
+        network = model("bn", "pre")
+        probes = build_probes(config.probe, network.sites(blocks=True))
+        network(tokens(0))
+        with probes.watching(3, True):
+            pass
+        probes.measure()
+        return list(probes.after_update())
+
+    before = read()
+    assert before, "a logged step is probed"
+    assert {name: read(**{name: other}) != before for name, other in PROBE_SWITCHES.items()} == dict.fromkeys(
+        leaves(ProbeConfig), True
     )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from normtrial.errors import ConfigError
 from normtrial.norms.catalogue import NORMS
-from normtrial.probes.nonfinite import locate
+from normtrial.probes.nonfinite import Watch
 from tests.network.models import disturb, model, tokens
 from tests.norms.draws import randomize
 from tests.norms.options import has, label, make, variants
@@ -187,16 +187,13 @@ def test_zero_tokens_pass_a_whole_model_in_half_precision(name: str, dtype: torc
 
 
 def test_overflowing_stream_names_its_site() -> None:
-    """B13: in float16 a residual of 1.2e5 is inf, and the event names the first site that shows it."""
+    """B13: in float16 a residual of 1.2e5 is inf, and the event names where it came up."""
     network = disturb(model("rms", "pre")).half().eval()
     with torch.no_grad():
         for sublayer in ("mlp", "attention"):
             network.blocks[1].get_parameter(f"{sublayer}.output.bias").fill_(6e4)
-
-    def backward() -> Tensor:
-        return network(tokens(0)).sum()
-
-    found = locate(network.sites(), backward)
-    assert found["site"] == "final_norm"
-    assert found["pass"] == "forward"
-    assert found["dtype"] == "float16"
+    with Watch(network, network.sites()) as watch:
+        loss = network(tokens(0)).sum()
+    found = watch.origin(loss, [])
+    assert (found["site"], found["op"], found["pass"]) == ("blocks.1.placement", "add", "forward")
+    assert (found["dtype"], found["input"]["max_abs"]) == ("float16", 6e4)

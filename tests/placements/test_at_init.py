@@ -10,7 +10,7 @@ import torch
 
 from normtrial.network.model import Transformer
 from normtrial.norms.heads import QK_NORMS
-from normtrial.probes.catalogue import ProbeConfig, build_probes
+from normtrial.probes.gradients import GradientNorms
 from normtrial.training.evaluate import mean_loss
 from tests.goldens.trajectories import trajectory
 from tests.network.models import CLASSES, disturb, lengths_mask, model, tokens
@@ -54,9 +54,9 @@ def test_squares_of_all_sites_add_up_to_the_global_norm(
         pytest.skip("refused")
     network = disturb(model(norm, placement, task, model__qk_norm=qk_norm))
     step(network, task)
-    (probe,) = build_probes(ProbeConfig(names=["gradient_norms"]), network.sites())
     total = sum(p.grad.double().square().sum().item() for p in network.parameters() if p.grad is not None)
-    assert sum(value**2 for value in probe.measure().values()) == pytest.approx(total, rel=1e-5)
+    norms = GradientNorms(network.sites()).measure().values()
+    assert sum(float(norm) ** 2 for norm in norms) == pytest.approx(total, rel=1e-5)
 
 
 def test_sites_have_the_names_that_are_public() -> None:

@@ -21,9 +21,9 @@ def test_a_last_batch_of_one_example(
     sizes: list[int] = []
     backward = run.Loop._backward
 
-    def noted(loop: run.Loop, batch: Batch, step: int) -> object:
+    def noted(loop: run.Loop, batch: Batch, step: int, logged: bool) -> object:
         sizes.append(len(batch.targets))
-        return backward(loop, batch, step)
+        return backward(loop, batch, step, logged)
 
     monkeypatch.setattr(run.Loop, "_backward", noted)
     config = trial(f"norm={norm}", "data.limit=33", "data.batch_size=32", "train.steps=3")

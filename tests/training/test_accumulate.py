@@ -30,7 +30,7 @@ def step(norm: str, task: str, num: int, tmp_path_factory: pytest.TempPathFactor
     """Loss of one backward pass in so many micro-batches, and the model with its gradients; in float64."""
     model = disturb(build(small(norm, "pre", task))).double()
     loop = make_loop(tmp_path_factory.mktemp("run"), {"accumulate": num}, model=model, penalty=model.penalty)
-    loss, _ = backward(loop.s, batch(task))
+    loss, _ = backward(loop.s, batch(task), lambda loss: loss)
     loop.s.sinks.finish({})
     return loss, model
 
@@ -79,7 +79,7 @@ def test_the_fine_of_a_step_is_the_mean_over_micro_batches(tmp_path_factory: pyt
         return penalty
 
     loop.s.penalty = noted
-    _, fine = backward(loop.s, batch("classification"))
+    _, fine = backward(loop.s, batch("classification"), lambda loss: loss)
     loop.s.sinks.finish({})
     assert len(set(fines)) == 2
     assert fine == pytest.approx(sum(fines) / 2)

@@ -3,6 +3,7 @@
 Shapes: B examples, L positions, D model width, C classes.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -10,15 +11,19 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.amp.grad_scaler import GradScaler
 
 from normtrial.data.batch import Batch, Task
 from normtrial.data.dataset import TextData
 from normtrial.data.view import PLAIN, View
+from normtrial.probes.base import Probes
 from normtrial.records import RunFolder
 from normtrial.training.checkpoint import Checkpoints
+from normtrial.training.forensics import Forensics
 from normtrial.training.loop import Loop
 from normtrial.training.optim import OptimConfig, build_optimizer
 from normtrial.training.ranks import Ranks
+from normtrial.training.replay import Replica
 from normtrial.training.setup import Setup, TrainConfig
 from normtrial.training.sinks import RecordSink, Sinks
 
@@ -57,6 +62,9 @@ class RandomText:
     def eval_batches(self, split: str, view: View = PLAIN) -> Iterator[Batch]:
         yield from (self.train_batch(step, 9) for step in range(2))
 
+    def tokens_per(self, unit: str, split: str, view: View = PLAIN) -> float:
+        return math.nan
+
     def epoch(self, step: int) -> float:
         return step / 10
 
@@ -76,6 +84,7 @@ def make_loop(
     model = setup.get("model", Bag())
     config = OptimConfig(**(rates | (optim or {})))
     record = RecordSink(RunFolder(folder))
+    replica = Replica(model, dict(model.named_children()), {}, nullcontext, lambda: None)
     parts: dict[str, Any] = {
         "model": model,
         "forward": model,
@@ -87,10 +96,12 @@ def make_loop(
         "device": "cpu",
         "computing": nullcontext,
         "evaluations": {"": nullcontext},
-        "probes": [],
+        "probes": Probes(),
         "penalty": lambda: None,
         "ranks": Ranks(),
-        "locate": lambda backward: backward() and {"site": None},
+        "forensics": Forensics(replica, Ranks(), folder / "nonfinite", {}),
+        "dead": None,
+        "scaler": GradScaler("cpu", enabled=False),
         "record": record,
         "sinks": Sinks([record]),
         "checkpoints": Checkpoints(folder / "checkpoint", 1),

@@ -11,6 +11,7 @@ from normtrial.config.job import Job, current_job
 from normtrial.config.load import load
 from normtrial.config.schema import Config, register
 from normtrial.config.serialize import as_dict, as_yaml, scientific
+from normtrial.config.stored import stored
 
 __all__ = [
     "SHOW_WIRING",
@@ -24,5 +25,6 @@ __all__ = [
     "load",
     "register",
     "scientific",
+    "stored",
     "was_given",
 ]

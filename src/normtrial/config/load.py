@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from normtrial.config.effects import check_shifts, refuse_choices_without_effect
+from normtrial.config.numerics import warn_of_lost_eps
 from normtrial.config.schema import Config
 from normtrial.config.unknown import unknown_key
 from normtrial.errors import ConfigError, not_one_of, require
@@ -49,6 +50,7 @@ def load(cfg: DictConfig) -> Config:
     _check_pairs(config)
     refuse_choices_without_effect(config)
     check_shifts(config)
+    warn_of_lost_eps(config)
     return config
 
 
@@ -100,6 +102,12 @@ def _check_root(config: Config) -> None:
 def _check_pairs(config: Config) -> None:
     """Refuse what each part allows alone but not together."""
     norm, data = config.norm, config.data
+    hooked = config.probe.needing_hooks()
+    require(
+        not (config.compile and hooked),
+        f"probe.names={hooked} read forward passes, which compile=true leaves no trace of, and a step without it "
+        "would end in other last digits. Set compile=false, or choose probe=default (or none), which read none.",
+    )
     cls = norm_class(norm)
     for group, part, chosen in (
         ("norm", norm, cls),

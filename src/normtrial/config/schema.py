@@ -18,7 +18,7 @@ from normtrial.placements.base import PlacementConfig
 from normtrial.placements.catalogue import PLACEMENTS
 from normtrial.probes.catalogue import ProbeConfig
 from normtrial.training.optim import OptimConfig
-from normtrial.training.precision import PrecisionConfig
+from normtrial.training.precision import PrecisionConfig, ScaledConfig
 from normtrial.training.setup import TrainConfig
 from normtrial.training.shifts import EvalConfig
 from normtrial.training.sinks import FileLogConfig, LogConfig, WandbLogConfig
@@ -50,29 +50,38 @@ class Config:
 GROUPS = ("norm", "placement", "model", "data", "optim", "precision", "log", "probe", "experiment")
 
 
+SCHEMAS: dict[str, dict[str, type]] = {
+    "norm": {name: norm.Config for name, norm in NORMS.items()},
+    "placement": {name: placement.Config for name, placement in PLACEMENTS.items()},
+    "model": {"transformer": ModelConfig},
+    "data": {
+        "classification": ClassificationConfig,
+        "windows": WindowsConfig,
+        "language_model": LanguageModelConfig,
+        "order": OrderConfig,
+        "copy": CopyConfig,
+        **user_config.SCHEMAS,
+    },
+    "optim": {"adamw": OptimConfig},
+    "precision": {"precision": PrecisionConfig, "scaled": ScaledConfig},
+    "log": {"file": FileLogConfig, "wandb": WandbLogConfig},
+    "probe": {"probe": ProbeConfig},
+}
+
+
+def schemas(group: str) -> dict[str, type]:
+    """The dataclasses of a group's options; nodes without options, as `train`, have one."""
+    return SCHEMAS.get(group) or {group: {"train": TrainConfig, "eval": EvalConfig}[group]}
+
+
 def register() -> None:
     """Tell Hydra every schema."""
     store = ConfigStore.instance()
     store.store(group="schema", name="root", node=Config)
-    for name, norm in NORMS.items():
-        store.store(group="schema/norm", name=name, node=_named(norm.Config, name))
-    for name, placement in PLACEMENTS.items():
-        store.store(group="schema/placement", name=name, node=_named(placement.Config, name))
-    for group, name, node in (
-        ("model", "transformer", ModelConfig),
-        ("data", "classification", ClassificationConfig),
-        ("data", "windows", WindowsConfig),
-        ("data", "language_model", LanguageModelConfig),
-        ("data", "order", OrderConfig),
-        ("data", "copy", CopyConfig),
-        *(("data", name, given) for name, given in user_config.SCHEMAS.items()),
-        ("optim", "adamw", OptimConfig),
-        ("precision", "precision", PrecisionConfig),
-        ("log", "file", FileLogConfig),
-        ("log", "wandb", WandbLogConfig),
-        ("probe", "probe", ProbeConfig),
-    ):
-        store.store(group=f"schema/{group}", name=name, node=node)
+    for group, options in SCHEMAS.items():
+        for name, schema in options.items():
+            named = group in ("norm", "placement")  # a catalogue's: the name says which class to build
+            store.store(group=f"schema/{group}", name=name, node=_named(schema, name) if named else schema)
 
 
 def _named(schema: type, name: str) -> DictConfig:

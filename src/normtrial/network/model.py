@@ -135,11 +135,12 @@ class Transformer(nn.Module):
 
         return self.wiring.leave(stream, final_norm)
 
-    def sites(self) -> Sites:
+    def sites(self, blocks: bool = False) -> Sites:
         """Every place that is watched, in the order of the forward pass, under its stable name.
 
         Together they hold every parameter of the model. One site may contain another, which then stands before
-        it; `sites.own_parameters` gives each parameter to one of them.
+        it; `sites.own_parameters` gives each parameter to one of them. With `blocks` each block follows its parts;
+        its output is the residual stream after it.
         """
         found: Sites = {"embed": self.embedding}
         if self.positions is not None:
@@ -149,6 +150,7 @@ class Transformer(nn.Module):
         for layer, block in enumerate(self.blocks):
             assert isinstance(block, Block)
             found |= {f"block{layer:02d}.{name}": module for name, module in block.sites().items()}
+            found |= {f"block{layer:02d}": block} if blocks else {}
         if self.final_norm is not None:
             found["final_norm"] = self.final_norm
         return found | {"head": self.head}

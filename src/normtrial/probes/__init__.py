@@ -1,1 +1,1 @@
-"""Readers of a running model, through hooks: gradients, non-finite values."""
+"""Readers of a running model, through hooks: what a catalogue of probes measures, and non-finite values."""

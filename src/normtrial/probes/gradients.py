@@ -1,12 +1,9 @@
 """Gradient norms by site."""
 
-import torch
-from torch import nn
-
-from normtrial.probes.base import Sites, own_parameters
+from normtrial.probes.base import Probe, Sites, Values, norms_by_site, own_parameters
 
 
-class GradientNorms:
+class GradientNorms(Probe):
     """‖∂L/∂θ_site‖₂ over the parameters of each site, read after the backward pass and before clipping.
 
     Logged as `grad/<site>/norm`; a site without parameters (a norm without affine) has none. A parameter counts
@@ -14,20 +11,14 @@ class GradientNorms:
     """
 
     def __init__(self, sites: Sites):
-        self._parameters: dict[str, list[nn.Parameter]] = {
-            site: parameters for site, parameters in own_parameters(sites).items() if parameters
-        }
+        super().__init__(sites)
+        self._parameters = own_parameters(sites)
 
-    def measure(self) -> dict[str, float]:
+    def measure(self) -> Values:
         """One value a site."""
-        owners, gradients = [], []
-        for site, parameters in self._parameters.items():
-            for parameter in parameters:
-                if parameter.grad is not None:
-                    owners.append(site)
-                    gradients.append(parameter.grad)
-        squares: dict[str, float] = dict.fromkeys(owners, 0.0)
-        norms = torch._foreach_norm(gradients)  # pyright: ignore[reportPrivateImportUsage]: one call, no loop
-        for site, square in zip(owners, torch.stack(norms).double().square().tolist(), strict=True):
-            squares[site] += square
-        return {f"grad/{site}/norm": square**0.5 for site, square in squares.items()}
+        gradients = {
+            site: found
+            for site, parameters in self._parameters.items()
+            if (found := [p.grad for p in parameters if p.grad is not None])
+        }
+        return {f"grad/{site}/norm": norm for site, norm in norms_by_site(gradients).items()}

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from normtrial.records import RunFolder
+from normtrial.report.advice import advice
 from normtrial.report.arms import Arm, group, only_task
 from normtrial.report.outcome import Outcome, outcome_for
 from normtrial.training.progress import baseline_of, number, short
@@ -74,7 +75,7 @@ def row(arm: Arm, outcome: Outcome) -> list[Text]:
 
 
 def caption(arms: list[Arm], outcome: Outcome) -> Text | None:
-    """What the columns do not say: the trivial predictor, how diverged runs count, runs without a result."""
+    """What the columns do not say: the trivial predictor, diverged runs, runs without a result, advice."""
     lines = []
     name = outcome.metric.rsplit("/", 1)[1]
     trivial = {value for arm in arms if (value := arm.average(f"trivial:{name}")) is not None}
@@ -90,4 +91,7 @@ def caption(arms: list[Arm], outcome: Outcome) -> Text | None:
     for status in ("crashed", "interrupted"):
         if num := sum(arm.count(status) for arm in arms):
             lines.append(f"{num} {status}, not in the mean")
+    for arm in arms:
+        if told := next((text for run in arm.runs if (text := advice(run))), None):
+            lines.append(f"{arm.name}: {told}")
     return Text("\n".join(lines), "dim") if lines else None

@@ -6,14 +6,38 @@ sees micro-batches: its statistics are noisier, and its running ones move once f
 Shapes: B examples, L positions.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Protocol
 
 from torch import Tensor
 
 from normtrial.data.batch import Batch
 from normtrial.errors import require
-from normtrial.training.evaluate import mean_loss
-from normtrial.training.setup import Setup
+from normtrial.training.evaluate import Context, mean_loss
+
+
+class Passes(Protocol):
+    """What a step's forward and backward pass go through."""
+
+    @property
+    def forward(self) -> Callable[[Tensor, Tensor | None], Tensor]:
+        """Tokens and mask to logits."""
+        ...
+
+    @property
+    def computing(self) -> Context:
+        """The precision's context."""
+        ...
+
+    @property
+    def num_micro(self) -> int:
+        """Micro-batches of a step."""
+        ...
+
+    @property
+    def penalty(self) -> Callable[[], Tensor | None]:
+        """What the model adds to the loss of its last forward pass."""
+        ...
 
 
 def check_shares(batch_size: int, num_micro: int, num_ranks: int = 1) -> None:
@@ -39,16 +63,19 @@ def micro_batches(batch: Batch, num: int) -> Iterator[tuple[float, Batch]]:
         yield part.targets.numel() / batch.targets.numel(), part
 
 
-def backward(s: Setup, batch: Batch) -> tuple[Tensor, float | None]:
-    """Add the batch's gradients to what is there; its mean loss, and the norms' mean penalty."""
+def backward(passes: Passes, batch: Batch, scaled: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor | None]:
+    """Add the batch's gradients to what is there; its mean loss, and the norms' mean penalty.
+
+    `scaled` is applied to what goes backward: float16 needs a larger loss.
+    """
     losses, penalties = [], []
-    for share, part in micro_batches(batch, s.train.accumulate):
-        with s.computing():
-            logits = s.forward(part.tokens_BL, part.mask_BL)
-        loss, penalty = share * mean_loss(logits, part.targets), s.penalty()
+    for share, part in micro_batches(batch, passes.num_micro):
+        with passes.computing():
+            logits = passes.forward(part.tokens_BL, part.mask_BL)
+        loss, penalty = share * mean_loss(logits, part.targets), passes.penalty()
         if penalty is not None:
             penalty = share * penalty
-            penalties.append(float(penalty.detach()))
-        (loss if penalty is None else loss + penalty).backward()
+            penalties.append(penalty.detach())
+        scaled(loss if penalty is None else loss + penalty).backward()
         losses.append(loss.detach())
-    return sum(losses[1:], losses[0]), sum(penalties) if penalties else None
+    return sum(losses[1:], losses[0]), sum(penalties[1:], penalties[0]) if penalties else None

@@ -7,9 +7,9 @@ an undisturbed one bit for bit.
 
 import math
 import time
+from contextlib import nullcontext
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from normtrial.data.batch import Batch
@@ -19,9 +19,12 @@ from normtrial.training.evaluations import evaluate
 from normtrial.training.memory import peak_memory_mib
 from normtrial.training.optim import learning_rate
 from normtrial.training.randomness import random_state, set_random_state
+from normtrial.training.replay import set_step_seed
 from normtrial.training.setup import Setup
-from normtrial.training.state import Progress, restore, states
+from normtrial.training.state import Progress, counters
 from normtrial.training.stopwatch import Stopwatch
+
+NONFINITE = ("nonfinite_loss", "nonfinite_grad")  # what `train.on_nonfinite` is about; a `scaler_skip` is not
 
 
 class Loop:
@@ -36,8 +39,9 @@ class Loop:
         if resumed:
             setup.model.load_state_dict(resumed["model"])
             setup.optimizer.load_state_dict(resumed["optimizer"])
+            setup.scaler.load_state_dict(resumed["scaler"])
             self.progress = Progress(**resumed["progress"])
-            restore(setup.probes, resumed["state"])
+            setup.probes.load(resumed["probes"])
             set_random_state(resumed["random"])
 
     def run(self) -> tuple[str, str | None]:
@@ -48,7 +52,7 @@ class Loop:
         while self.progress.step < train.steps:
             step = self.progress.step + 1
             trouble = self._step(step)
-            if trouble and train.on_nonfinite == "stop":
+            if trouble in NONFINITE and train.on_nonfinite == "stop":
                 self.progress.step = step
                 self.progress.seconds = time.perf_counter() - started
                 return "diverged", trouble
@@ -63,7 +67,7 @@ class Loop:
                 return "interrupted", "asked to stop"
         self._evaluate("test", train.steps)
         self.progress.seconds = time.perf_counter() - started
-        if not math.isfinite(self.progress.metrics["val/loss_nats"]):
+        if not all(math.isfinite(self.progress.metrics[f"{split}/loss_nats"]) for split in ("val", "test")):
             return "diverged", "nonfinite_evaluation"  # steps were skipped or taken, but the model is dead
         return "finished", None
 
@@ -74,8 +78,9 @@ class Loop:
         content = {
             "model": self.s.model.state_dict(),
             "optimizer": self.s.optimizer.state_dict(),
+            "scaler": self.s.scaler.state_dict(),
             "progress": self.progress.as_dict(),
-            "state": states(self.s.probes),
+            "probes": self.s.probes.state(),
             "random": random_state(),
             "run_id": self.s.record.run_id,  # W&B's too
             "offsets": self.s.record.offsets(),
@@ -90,19 +95,29 @@ class Loop:
         batch = s.ranks.share(whole).to(s.device)
         waited = time.perf_counter() - began
         for group in s.optimizer.param_groups:
-            group["lr"] = learning_rate(s.optim, step, s.train.steps)
-        loss = self._backward(batch, step)
+            group["lr"] = learning_rate(s.optim, self.progress.updates + 1, s.train.steps)
         logged = step % s.train.log_every == 0 or step in (1, s.train.steps)
-        probed = {k: v for probe in s.probes for k, v in probe.measure().items()} if logged else {}
-        norm, value = self._clip(), s.ranks.mean(float(loss.detach()))
-        trouble = _trouble(value, norm)
-        if trouble:
-            self._report_nonfinite(trouble, batch, step, value, norm)
-        if trouble is None or s.train.on_nonfinite == "continue":
+        s.forensics.remember()
+        with s.probes.watching(step, logged):
+            loss = self._backward(batch, step, logged)
+        s.scaler.unscale_(s.optimizer)
+        s.probes.measure()
+        norm, value = self._clip(), s.ranks.mean(float(loss))
+        trouble = None
+        if not (math.isfinite(value) and math.isfinite(norm)):
+            trouble = self._examine(batch, step, value, norm)
+        if trouble is None or (trouble in NONFINITE and s.train.on_nonfinite == "continue"):
             s.optimizer.step()
+            self.progress.updates += 1
+        else:
+            s.forensics.undo()
+        s.scaler.update()  # also after a skipped step: the factor falls, and gradients may be unscaled anew
+        probed = s.probes.after_update()
         self._since.add(time.perf_counter() - began, waited, whole.num_tokens)
-        if logged or trouble:
+        if logged or trouble in NONFINITE:
             self._log(step, value, norm, probed)
+        for event in s.probes.events(value):
+            self._event(step, *event)
         return trouble
 
     def _clip(self) -> float:
@@ -110,11 +125,18 @@ class Loop:
         clip = math.inf if self.s.optim.clip is None else self.s.optim.clip
         return float(nn.utils.clip_grad_norm_(self.s.model.parameters(), clip))
 
-    def _backward(self, batch: Batch, step: int) -> Tensor:
-        """Loss and fresh gradients of a step; calling it again gives the same, dropout included."""
-        torch.manual_seed(self.s.seed * 1_000_003 + step + (self.s.ranks.rank << 48))
-        self.s.optimizer.zero_grad(set_to_none=True)
-        loss, self._penalty = accumulate.backward(self.s, batch)
+    def _backward(self, batch: Batch, step: int, logged: bool) -> Tensor:
+        """Loss and fresh gradients of a step."""
+        s = self.s
+        set_step_seed(s.seed, step, s.ranks.rank)
+        s.optimizer.zero_grad(set_to_none=True)
+        dead = s.dead if logged and "dead_output" not in self.progress.events else None
+        with nullcontext() if dead is None else dead.watching():
+            loss, penalty = accumulate.backward(s, batch, s.scaler.scale)
+        self._penalty = None if penalty is None else float(penalty)
+        found = None if dead is None else dead.found()
+        if found:
+            self._event(step, "dead_output", found.pop("site"), found)
         return loss
 
     def _log(self, step: int, loss: float, norm: float, probed: dict[str, float]) -> None:
@@ -128,20 +150,19 @@ class Loop:
             **self._since.read(),
             "memory/peak_mib": peak_memory_mib(self.s.device),
             "progress/epoch": self.s.data.epoch(step),
+            **{f"events/{kind}": num for kind, num in counters(self.progress.events).items()},
         }
         self.progress.note(row)
         self.s.sinks.row(row)
 
-    def _report_nonfinite(self, kind: str, batch: Batch, step: int, loss: float, norm: float) -> None:
-        """Find the first non-finite value by taking the step again; statistics are put back afterwards."""
-        kept = {name: buffer.clone() for name, buffer in self.s.model.named_buffers()}
-        found = self.s.locate(lambda: self._backward(batch, step))
-        self._clip()  # the search has left fresh gradients, which `on_nonfinite=continue` will use
-        with torch.no_grad():
-            for name, buffer in self.s.model.named_buffers():
-                buffer.copy_(kept[name])
-        detail = {"loss_nats": loss, "global_norm": norm, **found}
-        self._event(step, kind, detail.pop("site", None), detail)
+    def _examine(self, batch: Batch, step: int, loss: float, norm: float) -> str:
+        """Find out what was not finite by taking the step again, and report it."""
+        s = self.s
+        kind, found = s.forensics.examine(
+            step, s.seed, batch, s.scaler.get_scale(), loss_is_finite=math.isfinite(loss)
+        )
+        self._event(step, kind, found.pop("site"), {"loss_nats": loss, "global_norm": norm, **found})
+        return kind
 
     def _event(self, step: int, kind: str, site: str | None, detail: dict[str, Any]) -> None:
         self.progress.count(kind)
@@ -156,9 +177,3 @@ class Loop:
         stuck = not loss < 0.99 * trivial
         if split == "val" and stuck and 2 * step >= self.s.train.steps and "plateau" not in self.progress.events:
             self._event(step, "plateau", None, {"loss_nats": loss, "trivial_loss_nats": trivial})
-
-
-def _trouble(loss: float, norm: float) -> str | None:
-    if not math.isfinite(loss):
-        return "nonfinite_loss"
-    return None if math.isfinite(norm) else "nonfinite_grad"

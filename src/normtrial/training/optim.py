@@ -14,6 +14,10 @@ from normtrial.errors import not_one_of, require
 
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = ("adamw",)
+# Added to the root of the second moment. In float16 a second moment below 6e-8 is stored as 0, and so is 1e-8: a
+# gradient of 3e-4 would then move a weight by a hundred times lr in the second step.
+EPS = {torch.float16: 1e-4}
+USUAL_EPS = 1e-8
 
 
 @dataclass(kw_only=True, slots=True)
@@ -50,12 +54,13 @@ class OptimConfig:
 
 
 def build_optimizer(config: OptimConfig, decayed: list[nn.Parameter], undecayed: list[nn.Parameter]) -> Optimizer:
-    """AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101) over the two groups."""
+    """AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101) over the two groups; state in the weights' dtype."""
     groups = [
         {"params": decayed, "weight_decay": config.weight_decay},
         {"params": undecayed, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=config.lr, betas=(config.beta1, config.beta2), fused=True)
+    eps = max((EPS.get(p.dtype, USUAL_EPS) for p in (*decayed, *undecayed)), default=USUAL_EPS)
+    return torch.optim.AdamW(groups, lr=config.lr, betas=(config.beta1, config.beta2), eps=eps, fused=True)
 
 
 def learning_rate(config: OptimConfig, step: int, num_steps: int) -> float:

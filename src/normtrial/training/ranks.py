@@ -57,6 +57,14 @@ class Ranks:
         """True where it is true on any rank; every rank must call it."""
         return self.mean(float(flag)) > 0
 
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all ranks, on every rank."""
+        if self.num == 1:
+            return [value]
+        found: list[Any] = [None] * self.num
+        dist.all_gather_object(found, value)
+        return found
+
     def decided_by_first(self, value: Any) -> Any:
         """What the first rank says, on every rank."""
         if self.num == 1:

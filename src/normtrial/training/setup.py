@@ -2,16 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from torch import Tensor, nn
+from torch.amp.grad_scaler import GradScaler
 from torch.optim import Optimizer
 
 from normtrial.data.dataset import TextData
 from normtrial.errors import not_one_of, require
-from normtrial.probes.base import Probe
+from normtrial.probes.base import Probes
+from normtrial.probes.dead import DeadOutputs
 from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.evaluate import Context
+from normtrial.training.forensics import Forensics
 from normtrial.training.optim import OptimConfig
 from normtrial.training.ranks import Ranks
 from normtrial.training.shifts import Shifts
@@ -45,14 +47,6 @@ class TrainConfig:
             raise not_one_of("train.on_nonfinite", self.on_nonfinite, ON_NONFINITE)
 
 
-class Locator(Protocol):
-    """Finds where a non-finite value came up first, by taking the step again."""
-
-    def __call__(self, backward: Callable[[], Tensor]) -> dict[str, Any]:
-        """`site`, and whatever else is known, of the first non-finite value in `backward()`."""
-        ...
-
-
 @dataclass(slots=True)
 class Setup:
     """Everything that a loop works with."""
@@ -67,8 +61,10 @@ class Setup:
     device: str
     computing: Context  # the precision's context
     evaluations: dict[str, Context]  # name suffix ("" or "/batch_stats") → context to evaluate in
-    probes: list[Probe]
-    locate: Locator
+    probes: Probes
+    forensics: Forensics
+    dead: DeadOutputs | None  # looks for norms that answer with zeros; where numbers are half precision
+    scaler: GradScaler
     penalty: Callable[[], Tensor | None]  # what the model adds to the loss of its last forward pass
     ranks: Ranks
     record: RecordSink | None  # None on all ranks but the first
@@ -76,3 +72,8 @@ class Setup:
     checkpoints: Checkpoints
     stop_requested: Callable[[], bool]
     shifts: Shifts = field(default_factory=Shifts)  # evaluations beside the plain ones
+
+    @property
+    def num_micro(self) -> int:
+        """Passes a step."""
+        return self.train.accumulate

@@ -1,11 +1,12 @@
 """What a run has learned about itself so far: part of every checkpoint, and the body of the summary."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from normtrial.training.metrics import find
+
+COUNTED = ("nonfinite_loss", "nonfinite_grad", "scaler_skip", "spike")  # in every row: a curve starts at 0
 
 
 @dataclass(slots=True)
@@ -13,6 +14,7 @@ class Progress:
     """Step reached, last and best values, events so far."""
 
     step: int = 0
+    updates: int = 0  # steps that the optimizer has taken: those that were skipped do not count
     seconds: float = 0.0  # wall time spent in the loop, over all sessions
     metrics: dict[str, float] = field(default_factory=dict)  # the last value of each
     best: dict[str, list[float]] = field(default_factory=dict)  # [value, step] of evaluation metrics
@@ -44,26 +46,6 @@ class Progress:
         return asdict(self)
 
 
-@runtime_checkable
-class Stateful(Protocol):
-    """A part that remembers something from step to step (a probe with a window): checkpoints keep it."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Tensors and plain values."""
-        ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
-        ...
-
-
-def states(parts: Iterable[object]) -> dict[str, dict[str, Any]]:
-    """The state of each part that has one, by the name of its class."""
-    return {type(part).__name__: part.state_dict() for part in parts if isinstance(part, Stateful)}
-
-
-def restore(parts: Iterable[object], kept: dict[str, dict[str, Any]]) -> None:
-    """Give states back; a part that was not there before (probes may change on resume) starts anew."""
-    for part in parts:
-        if isinstance(part, Stateful) and type(part).__name__ in kept:
-            part.load_state_dict(kept[type(part).__name__])
+def counters(events: dict[str, int]) -> dict[str, int]:
+    """How many events there have been so far, of every kind that rows tell about."""
+    return dict.fromkeys(COUNTED, 0) | events

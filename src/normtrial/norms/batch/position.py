@@ -91,6 +91,14 @@ class PositionBatchNorm(RunningNorm):
         self.register_buffer("pooled_var", torch.ones(d_model))
         self.register_buffer("num_updates", torch.zeros(max_len, dtype=torch.int64))
 
+    def compared(self) -> tuple[Moments, Moments] | None:
+        """As of every such norm, at all T positions; where the batch has no token its number is 0."""
+        pair = super().compared()
+        if pair is None:
+            return None
+        batch = (F.pad(m[: self.max_len], (0, 0, 0, max(0, self.max_len - len(m)))) for m in pair[0])
+        return Moments(*batch), pair[1]
+
     def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
         """Normalize; see the class."""
         counted_BL = None if self.counts_pads else mask_BL

@@ -77,6 +77,10 @@ class PowerNormV(RunningNorm):
         assert isinstance(config, PowerVConfig)
         return "BLD" if config.token_rms else cls.reduces
 
+    def running(self) -> tuple[Tensor, Tensor]:
+        """0, and the running mean square."""
+        return torch.zeros_like(self.running_square), self.running_square
+
     def _normalize(self, x_ND: Tensor, num_positions: int) -> Tensor:
         if self.token_rms:
             x_ND = x_ND / root_mean_square(x_ND, self.eps)

@@ -80,6 +80,19 @@ class RunningNorm(BatchStatistics, Norm):
         assert isinstance(config, RunningConfig)
         return config.padding != "exclude"
 
+    def compared(self) -> tuple[Moments, Moments] | None:
+        """(`observed`, the running statistics of the same places, which that batch has moved already); for probes.
+
+        Of running statistics the number is that of batches. None before the first batch.
+        """
+        if self.observed is None:
+            return None
+        return self.observed, Moments(*self.running(), self.get_buffer("num_batches_tracked"))
+
+    def running(self) -> tuple[Tensor, Tensor]:
+        """Running mean and variance."""
+        return self.get_buffer("running_mean"), self.get_buffer("running_var")
+
     @property
     def uses_batch(self) -> bool:
         """True where the batch normalizes itself."""

@@ -1,0 +1,1 @@
+"""Readers of forward passes: the stream, sizes, what goes into norms, attention."""
