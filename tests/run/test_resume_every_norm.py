@@ -1,7 +1,6 @@
 """k steps and then N - k are N steps, bit for bit, whatever norm stands in the model: losses, buffers, weights."""
 
 import random
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,26 +15,18 @@ from normtrial.norms.catalogue import NORMS
 from normtrial.records import RunFolder
 from normtrial.training.loop import Loop
 from tests.network.models import CLASSES, build, lengths_mask, small, tokens
-from tests.training.toy import TASK, make_loop
+from tests.training.toy import RandomText, make_loop
 from tests.training.toy import run as finish
 
 STEPS, FIRST = 5, 2
 
 
-class Padded:
+class Padded(RandomText):
     """Batches of four texts of unequal length, by number."""
-
-    task = TASK
 
     def train_batch(self, step: int, seed: int) -> Batch:
         tokens_BL = tokens(100 * seed + step)
         return Batch(tokens_BL, lengths_mask([7, 4, 2, 6], 7), tokens_BL[:, 0] % CLASSES)
-
-    def eval_batches(self, split: str) -> Iterator[Batch]:
-        yield self.train_batch(0, 9)
-
-    def epoch(self, step: int) -> float:
-        return step / 10
 
 
 def loop_of(norm: str, half: bool, folder: Path, steps_now: int = STEPS, **changes: Any) -> Loop:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from normtrial.errors import ConfigError
+from normtrial.probes.base import Probe, Probes, Values
 from normtrial.records import RunFolder
 from normtrial.training.loop import Loop
 from normtrial.training.setup import TrainConfig
@@ -146,26 +147,27 @@ class Noisy(RandomText):
         return batch
 
 
-class Memory:
+class Memory(Probe):
     """A probe that remembers."""
 
-    def __init__(self) -> None:
-        self.seen = 0
+    seen = 0
 
-    def measure(self) -> dict[str, float]:
+    def measure(self) -> Values:
         self.seen += 1
-        return {"events/seen": self.seen}
+        return {"events/seen": torch.tensor(self.seen)}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         return {"seen": self.seen}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load(self, state: dict[str, Any]) -> None:
         self.seen = state["seen"]
 
 
 def test_generators_and_probes_go_on_where_they_stood(tmp_path: Path) -> None:
     def loop(name: str, **setup: Any) -> Loop:
-        return make_loop(tmp_path / name, {"log_every": 1}, data=Noisy(), probes=[Memory()], **setup)
+        return make_loop(
+            tmp_path / name, {"log_every": 1}, data=Noisy(), probes=Probes({"memory": Memory({})}), **setup
+        )
 
     def disturb(seed: int) -> None:
         random.seed(seed)
