@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def eps(config: Config) -> float:
 def test_a_small_number_is_the_same_however_it_is_written(
     spelling: str, configure: Callable[..., Config], tmp_path: Path
 ) -> None:
+    """B57: from file, command line and recipe."""
     (tmp_path / "experiment").mkdir()
     recipe = tmp_path / "experiment" / "mine.yaml"
     recipe.write_text(f"# @package _global_\nnorm: {{eps: {spelling}}}\n", encoding="utf-8")
@@ -83,3 +85,10 @@ def test_help_lists_every_group_and_option_with_its_line(capsys: pytest.CaptureF
     assert {"ln", "pre", "tiny", "bbc", "adamw", "fp32", "wandb", "default"} == set(default)
     for key in ("seed", "store", "cache", "device", "rerun", "eval_every", "on_nonfinite"):
         assert key in page
+
+
+def test_antlr_is_pinned_to_what_hydra_reads() -> None:
+    """B59: with a newer runtime every import of Hydra fails, "Could not deserialize ATN"."""
+    pinned = [line for line in metadata.requires("normtrial") or [] if line.startswith("antlr4")]
+    assert pinned == ["antlr4-python3-runtime<4.10,>=4.9"]
+    assert metadata.version("antlr4-python3-runtime").startswith("4.9.")

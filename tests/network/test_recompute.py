@@ -58,6 +58,7 @@ def assert_same(given: list[Config], half: bool = False) -> None:
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_no_number_and_no_statistic_changes(norm: str) -> None:
+    """B33: activation checkpointing moves running statistics once."""
     assert_same([config(norm, "post", again) for again in (False, True)])
 
 

@@ -137,7 +137,7 @@ def test_variation_by_position_leaves_out_positions_seen_once() -> None:
 
 
 def test_very_unequal_lengths_show_in_sigma_and_in_the_output() -> None:
-    """One long sentence among short ones, all of nearly one value: σ_B collapses."""
+    """B17: One long sentence among short ones, all of nearly one value: σ_B collapses."""
     norm = make("bn", D)
     mask_BL = lengths_mask([128] + [4] * 7, 128)
     x_BLD = torch.full((8, 128, D), 2.0)

@@ -24,6 +24,7 @@ def stuck(make_run: Factory, **changes: Any) -> RunFolder:
 
 
 def test_deep_post_without_warm_up_gets_advice_at_the_run_and_in_the_comparison(make_run: Factory) -> None:
+    """B37: a plateau, and what to try."""
     folder = stuck(make_run)
     told = advice(Run.read(folder))
     assert told is not None

@@ -47,6 +47,7 @@ def test_the_baseline_stands_below_where_all_arms_share_one(make_run):
 
 
 def test_an_arm_with_a_diverged_run_has_no_mean_loss(make_run):
+    """B49: nor over the seeds that did."""
     runs = [make_run("a", task="lm"), make_run("b", task="lm", seed=1, status="diverged", die_at=90)]
     text = text_of(runs)
     assert "failed" in text

@@ -214,6 +214,7 @@ def test_weights_and_gradients_have_the_format(precision: str, trial: Callable[.
 def test_one_split_that_is_not_finite_makes_the_run_a_diverged_one(
     trial: Callable[..., Config], train: Train, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """B49: no mean is taken over the splits that went well."""
     from normtrial.training import loop
 
     def scored(predictions: Any, task: str, prefix: str) -> dict[str, float]:

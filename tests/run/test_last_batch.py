@@ -18,6 +18,7 @@ def test_a_last_batch_of_one_example(
     train: Callable[[Config], float | None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """B27: 33 examples in batches of 32 train and evaluate."""
     sizes: list[int] = []
     backward = run.Loop._backward
 

@@ -87,6 +87,7 @@ def test_run_has_group_tags_and_our_step_as_axis(records):
 
 
 def test_nonfinite_values_are_counted_and_never_sent(records):
+    """B47: an infinite gradient ends no run in W&B's histograms."""
     history = json.dumps(of_kind(records, "history"))
     assert "NaN" not in history
     assert "Infinity" not in history

@@ -73,7 +73,7 @@ def test_scaling_leaves_float32_gradients_as_they_are_and_its_state_is_kept(tmp_
 
 
 def test_the_factor_falls_after_a_skipped_step_and_training_goes_on(tmp_path: Path) -> None:
-    """Leaving `update` out would raise at the next step, whose gradients are to be unscaled."""
+    """B51: Leaving `update` out would raise at the next step, whose gradients are to be unscaled."""
     model = Bag()
     before = [p.detach().clone() for p in model.parameters()]
 
