@@ -32,7 +32,7 @@ def segment(folder: Path) -> tuple[str, dict[int, float], list[int]]:
 def test_curves_line_up_and_counters_go_on(
     trial: Callable[..., Config], train: Callable[[Config], float | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """B55: Checkpoint after step 4, crash in step 6. Nothing is learned, so step 3 has counted a plateau before."""
+    """B55: checkpoint after step 4, crash in step 6. Nothing is learned, so step 3 counts a plateau before."""
     config = trial(
         *("log=wandb", "log.project=normtrial-test", "train.checkpoint_every=4", "optim.lr=1e-9"),
         "train.eval_every=1",
