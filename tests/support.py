@@ -46,6 +46,12 @@ def command(*arguments: str) -> Answer:
     return Answer(0, "")
 
 
+def assert_answered(typed: str, message: str) -> None:
+    """Whoever types this reads just that, and the exit code is 1."""
+    given = command(*typed.split(" "))
+    assert (given.code, given.message) == (1, f"normtrial: {message}")
+
+
 def start_process(*arguments: str, script: Path = ROOT / "train.py", **environment: str) -> subprocess.Popen[str]:
     """A real `python train.py …` on one thread."""
     return subprocess.Popen(

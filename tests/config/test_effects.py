@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from normtrial import run
-from tests.support import command
+from tests.support import assert_answered
 
 CLASSIFIER = "changes nothing for data=bbc:"
+pytestmark = pytest.mark.usefixtures("stop_before_the_data")
 MISTAKES = {
     "placement=none": (
         "placement=none has no norm, so norm=ln would change nothing. Write norm=none placement=none; "
@@ -88,15 +88,9 @@ MISTAKES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def stop_before_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run.catalogue, "load", lambda config, cache: pytest.fail("the mistake was accepted"))
-
-
 @pytest.mark.parametrize("typed", MISTAKES)
 def test_a_mistake_is_answered(typed: str) -> None:
-    given = command(*typed.split(" "))
-    assert (given.code, given.message) == (1, f"normtrial: {MISTAKES[typed]}")
+    assert_answered(typed, MISTAKES[typed])
 
 
 @pytest.mark.parametrize(

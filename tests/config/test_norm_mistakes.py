@@ -2,16 +2,16 @@
 
 import pytest
 
-from normtrial import run
 from normtrial.norms.catalogue import NORMS
 from normtrial.norms.sequence import SequenceConfig
 from tests.norms.options import has
-from tests.support import command
+from tests.support import assert_answered, command
 
 LEAKING = [name for name, cls in NORMS.items() if issubclass(cls.Config, SequenceConfig)]
 FUTURE = (
     "with these options looks at other positions, so a causal language model (data=sotu) would see the future."
 )
+pytestmark = pytest.mark.usefixtures("stop_before_the_data")
 MISTAKES = {
     "norm=ada_rms norm.condition=sequence data=sotu": f"norm=ada_rms {FUTURE} Set norm.condition=token.",
     "norm=none norm.bias=true": (
@@ -38,15 +38,9 @@ MISTAKES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def stop_before_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run.catalogue, "load", lambda config, cache: pytest.fail("the mistake was accepted"))
-
-
 @pytest.mark.parametrize("typed", MISTAKES)
 def test_a_mistake_is_answered(typed: str) -> None:
-    given = command(*typed.split(" "))
-    assert (given.code, given.message) == (1, f"normtrial: {MISTAKES[typed]}")
+    assert_answered(typed, MISTAKES[typed])
 
 
 @pytest.mark.parametrize("norm", LEAKING)

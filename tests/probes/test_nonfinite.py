@@ -11,19 +11,9 @@ from torch.nn import functional as F
 
 from normtrial.probes.dead import DeadOutputs
 from normtrial.probes.nonfinite import Watch
+from tests.probes.toy import Scale
 
 Model = nn.Sequential
-
-
-class Scale(nn.Module):
-    """x · weight, or x where it has no parameters."""
-
-    def __init__(self, values: list[float] | None = None):
-        super().__init__()
-        self.weight = None if values is None else nn.Parameter(torch.tensor(values))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + 0 if self.weight is None else x * self.weight
 
 
 class Formula(nn.Module):
