@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from normtrial import run
 from normtrial.config import Config
 from normtrial.norms.catalogue import NORMS
 from normtrial.placements.catalogue import PLACEMENTS
 from tests.norms.options import CONF, has
-from tests.support import answer, command, start_process
+from tests.support import answer, assert_answered, command, start_process
 
 PLACEMENT_NAMES = f"Allowed: {', '.join(sorted(PLACEMENTS))}."
 DATA_NAMES = ", ".join(sorted(path.stem for path in (CONF / "data").glob("*.yaml")))
@@ -146,16 +145,17 @@ RECIPES = {
 }
 
 
+pytestmark = pytest.mark.usefixtures("stop_before_the_data")
+
+
 @pytest.fixture(autouse=True)
-def stop_before_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(run.catalogue, "load", lambda config, cache: pytest.fail("the mistake was accepted"))
 
 
 @pytest.mark.parametrize("typed", MISTAKES)
 def test_a_mistake_is_answered(typed: str) -> None:
-    given = command(*typed.split(" "))
-    assert (given.code, given.message) == (1, f"normtrial: {MISTAKES[typed]}")
+    assert_answered(typed, MISTAKES[typed])
 
 
 def test_a_key_of_labelled_text_is_none_of_a_language_model() -> None:
