@@ -127,8 +127,8 @@ def small(name: str, **changes: Any) -> Config:
 class Mirror:
     """Stands in for W&B."""
 
-    def __init__(self, *_: Any, meta: dict[str, Any], **__: Any):
-        Mirror.meta = meta
+    def __init__(self, *_: Any, flat_config: dict[str, Any], **__: Any):
+        Mirror.config = flat_config
 
     def row(self, row: dict[str, Any]) -> None: ...
 
@@ -145,8 +145,8 @@ def test_record_and_mirror_say_so(
     train(config)
     summary = list_runs(config.store)[0].read_summary()
     assert summary is not None
-    assert summary["data"]["synthetic"] is Mirror.meta["data"]["synthetic"] is True
-    assert summary["data"]["unknown_share"] == Mirror.meta["data"]["unknown_share"]
+    assert summary["data"]["synthetic"] is Mirror.config["text.synthetic"] is True
+    assert summary["data"]["unknown_share"]["val"] == Mirror.config["text.unknown_share.val"]
     assert summary["metrics"]["val/bits_per_byte"] == summary["metrics"]["val/bits_per_char"], "ASCII letters"
 
 

@@ -58,7 +58,7 @@ def unknown_share(tokens: np.ndarray, unk: int | None) -> float:
     if unk is None:
         return 0.0
     pieces = np.array_split(tokens, len(tokens) // PIECE + 1)
-    return sum(np.count_nonzero(piece == unk) for piece in pieces) / len(tokens)
+    return float(sum(np.count_nonzero(piece == unk) for piece in pieces) / len(tokens))
 
 
 def describe(info: dict[str, Any]) -> str:
