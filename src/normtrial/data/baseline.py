@@ -67,7 +67,7 @@ def regressed(documents: dict[str, Dataset]) -> dict[str, Any]:
         from sklearn.metrics import accuracy_score, f1_score
     except ImportError as error:
         raise _missing("scikit-learn") from error
-    if written_without_spaces("".join(islice(texts_of(documents["train"]), 100))):
+    if without_words(list(islice(texts_of(documents["train"]), 100))):
         terms, analyzer, longest = "1-3 characters", "char", 3
     else:
         terms, analyzer, longest = "1-2 words", "word", 2
@@ -107,6 +107,15 @@ def compressed(documents: dict[str, Dataset], tokens_per_char: dict[str, float])
         metrics[f"{split}/bits_per_char"] = bits
         metrics[f"{split}/loss_nats"] = bits * math.log(2) / tokens_per_char[split]
     return {"model": f"PPMd of order {ORDER}", "metrics": metrics}
+
+
+def without_words(texts: list[str]) -> bool:
+    """Whether white space separates nothing in these texts: a script without it, or codes such as pixels.
+
+    >>> without_words(["AABQ", "QBAA"]), without_words(["yes", "not at all"])
+    (True, False)
+    """
+    return all(len(text.split()) <= 1 for text in texts) or written_without_spaces("".join(texts))
 
 
 def written_without_spaces(text: str) -> bool:
