@@ -92,7 +92,7 @@ def build_setup(
         evaluations=evaluations,
         probes=build_probes(config.probe, model.sites(blocks=True)),
         forensics=Forensics(replica, ranks, checkpoints.folder.with_name("nonfinite"), about),
-        dead=DeadOutputs(replica.norms) if config.precision.format.is_half else None,
+        dead=DeadOutputs(replica.norms) if config.precision.format.is_half and not config.compile else None,
         scaler=build_scaler(config.precision, device),
         penalty=model.penalty,
         ranks=ranks,

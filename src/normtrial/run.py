@@ -85,6 +85,7 @@ def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> flo
     ranks = join(config.data.batch_size, device)
     refuse_unsynced(config, ranks)
     check_shares(config.data.batch_size, config.train.accumulate, ranks.num)
+    require(ranks.num == 1 or not config.wait, "wait=true is for a single process; others would lose patience.")
     keep_freed_memory()
     cores = len(os.sched_getaffinity(0)) // ranks.num_local
     torch.set_num_threads(1 if job.parallel else max(1, cores))

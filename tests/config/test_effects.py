@@ -84,6 +84,12 @@ MISTAKES = {
         "eval.streaming=true is eval.batch_size=1 by another name; leave one of them out."
     ),
     "eval.when=ever": "eval.when 'ever' does not exist. Allowed: always, end.",
+    "eval.when=always": (
+        "eval.when=always has no shift to evaluate. Choose one, as eval.noise=0.5, or leave it out."
+    ),
+    "eval.seed=3 eval.batch_size=2": (
+        "eval.seed=3 draws nothing: eval.shuffle_words, drop_words and noise do. Leave it at 0."
+    ),
     "eval.seed=-1": "eval.seed=-1 must lie between 0 and 2^31 - 1.",
 }
 

@@ -49,7 +49,14 @@ def test_a_warned_eps_of_zero_is_what_it_says() -> None:
     assert all(math.isnan(value) for value in norm(torch.zeros(1, 1, 10).half()).flatten().tolist())
 
 
-@pytest.mark.parametrize("options", [["norm=bn", "precision=fp16"], ["norm=ada", "data=sotu", "placement=lns"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["norm=bn", "precision=fp16"],
+        ["norm=ada", "data=sotu", "placement=lns"],
+        ["data=hub", "data.path=x", "data.name=copy"],
+    ],
+)
 def test_a_configuration_comes_back_from_its_yaml(options: list[str]) -> None:
     config = compose(*options)
     text = as_yaml(config)

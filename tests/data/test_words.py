@@ -8,6 +8,7 @@ import pytest
 
 from normtrial.data.arrays import read
 from normtrial.data.dataset import TextData
+from normtrial.data.tokenizer import catalogue as tokenizers
 from normtrial.data.tokenizer.vocabulary import EOS
 from normtrial.data.view import View
 from normtrial.data.words import WORD, Words, dropped, reworded, shuffled
@@ -80,6 +81,16 @@ def test_an_unchanged_text_has_the_same_tokens_again(
     for key, values in again.arrays.items():
         assert np.array_equal(values, arrays["val"][key]), key
     assert again.tokens_per == pytest.approx({unit: data.tokens_per(unit, "val") for unit in ("chars", "bytes")})
+
+
+@pytest.mark.parametrize("kind", ["char", "word", "wordpiece", "unigram"])
+def test_what_a_vocabulary_does_not_know_stays_in_its_place(kind: str) -> None:
+    texts = ["the cat sat on the mat and the cat sat on the mat", "a cat and a mat and the cat and the mat"]
+    vocabulary = tokenizers.make(kind, 24 if kind != "word" else 8, lambda: iter(texts))
+    ids = vocabulary.encode(["the cat, Ωmega, and the mat", "ζ"])
+    assert vocabulary.unk in ids[0]
+    again = vocabulary.encode(vocabulary.decode(ids))
+    assert again == ids
 
 
 def test_a_shuffled_language_keeps_the_ends_of_its_documents(sotu: TextData) -> None:

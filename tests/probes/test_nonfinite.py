@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 from normtrial.probes.dead import DeadOutputs
 from normtrial.probes.nonfinite import Watch
@@ -148,3 +149,20 @@ def test_a_token_that_comes_out_as_zeros_is_dead_unless_it_was_or_is_padding() -
         norm(x_BLD[:, 1:3])
     assert probe.found() is None
     assert not norm._forward_hooks
+
+
+class HalfRMS(nn.Module):
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        return x_BLD * torch.rsqrt(x_BLD.square().mean(-1, keepdim=True))
+
+
+def test_micro_batches_add_up_and_recomputed_passes_do_not_count() -> None:
+    norm = HalfRMS()
+    probe = DeadOutputs({"norm1": norm})
+    x_BLD = torch.tensor([[[300.0, 400.0], [1.0, 2.0]]], dtype=torch.float16, requires_grad=True)
+    with probe.watching():
+        for _ in range(2):
+            checkpoint(norm, x_BLD, use_reentrant=False).float().sum().backward()
+    found = probe.found()
+    assert found is not None
+    assert (found["num_dead_tokens"], found["num_positions"]) == (2, 4)

@@ -56,6 +56,33 @@ def test_gradients_are_clipped_and_logged_unclipped(
     assert taken == pytest.approx(expected, rel=1e-3)
 
 
+def test_an_infinite_gradient_stays_where_it_is_without_clipping(tmp_path: Path) -> None:
+    loop = make_loop(tmp_path, {"log_every": 1}, {"clip": None})
+    bag = loop.s.model
+    for parameter in bag.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    bias = bag.get_parameter("head.bias")
+    bias.grad = torch.full_like(bias, math.inf)
+    assert loop._clip() == math.inf
+    loop.s.sinks.finish({})
+    weight = bag.get_parameter("head.weight")
+    assert weight.grad is not None
+    assert weight.grad.eq(1).all()
+
+
+class Ringing(Probe):
+    """An event at every step."""
+
+    def events(self, loss: float, row: Any) -> list[Any]:
+        return [("spike", None, {})]
+
+
+def test_a_row_counts_the_events_of_its_own_step(tmp_path: Path) -> None:
+    loop = make_loop(tmp_path, {"log_every": 3}, probes=Probes({"ringing": Ringing({})}))
+    run(loop)
+    assert rows(tmp_path, "events/spike") == {1: 1, 3: 3, 6: 6}
+
+
 def test_a_step_depends_on_its_number_and_the_seed_only(tmp_path: Path) -> None:
     def losses(name: str, seed: int, noise: int) -> list[float]:
         torch.rand(noise)

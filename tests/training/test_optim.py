@@ -12,7 +12,15 @@ from normtrial.errors import ConfigError
 from normtrial.training.optim import OptimConfig, build_optimizer, learning_rate
 
 CONFIG = OptimConfig(
-    name="adamw", lr=1e-3, weight_decay=0.1, beta1=0.9, beta2=0.98, warmup_steps=10, schedule="cosine", clip=1.0
+    name="adamw",
+    lr=1e-3,
+    weight_decay=0.1,
+    beta1=0.9,
+    beta2=0.98,
+    eps=None,
+    warmup_steps=10,
+    schedule="cosine",
+    clip=1.0,
 )
 
 
@@ -54,7 +62,9 @@ def test_decay_reaches_one_group_only() -> None:
 
 
 def test_betas_and_rate_arrive() -> None:
-    optimizer = build_optimizer(replace(CONFIG, beta1=0.5, beta2=0.75, lr=7.0), [nn.Parameter(torch.ones(1))], [])
+    optimizer = build_optimizer(
+        replace(CONFIG, beta1=0.5, beta2=0.75, eps=None, lr=7.0), [nn.Parameter(torch.ones(1))], []
+    )
     assert optimizer.param_groups[0]["betas"] == (0.5, 0.75)
     assert optimizer.param_groups[0]["lr"] == 7.0
 

@@ -100,6 +100,7 @@ def test_adam_moves_float16_weights_by_about_lr() -> None:
         weight_decay=0.0,
         beta1=0.9,
         beta2=0.98,
+        eps=None,
         warmup_steps=0,
         schedule="constant",
         clip=None,

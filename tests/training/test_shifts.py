@@ -97,6 +97,18 @@ def test_always_is_at_every_evaluation(
     assert all("val/batch_size_2/loss_nats" in row for row in rows)
 
 
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_training_goes_on_after_longer_texts(
+    positions: str, trial: Callable[..., Config], train: Callable[[Config], float | None]
+) -> None:
+    """Tables of positions grow; they are no state that a step could have to give back."""
+    config = trial("norm=bn", f"model.positions={positions}", "eval.max_len=48", "eval.when=always")
+    train(config)
+    summary = folder_of(config).read_summary()
+    assert summary is not None
+    assert summary["status"] == "finished"
+
+
 def test_one_number_and_a_list_of_it_are_one_run() -> None:
     one, many = (compose(f"eval.noise={given}", f"eval.batch_size={given}").eval for given in ("1", "[1]"))
     assert one == many

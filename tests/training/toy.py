@@ -78,8 +78,8 @@ def make_loop(
         "on_nonfinite": "stop", "accumulate": 1, "checkpoint_seconds": None,
     }  # fmt: skip
     rates: dict[str, Any] = {
-        "name": "adamw", "lr": 0.01, "weight_decay": 0.0, "beta1": 0.9, "beta2": 0.98, "warmup_steps": 2,
-        "schedule": "constant", "clip": None,
+        "name": "adamw", "lr": 0.01, "weight_decay": 0.0, "beta1": 0.9, "beta2": 0.98, "eps": None,
+        "warmup_steps": 2, "schedule": "constant", "clip": None,
     }  # fmt: skip
     model = setup.get("model", Bag())
     config = OptimConfig(**(rates | (optim or {})))

@@ -29,7 +29,7 @@ from normtrial.training.progress import ProgressSink
 from normtrial.training.ranks import Ranks
 from normtrial.training.sinks import RecordSink, Sinks, WandbLogConfig
 
-SAVED_EVERY = 100  # steps between checkpoints, as shipped
+SAVING = "checkpoint every train.checkpoint_every steps"
 Instrument = Callable[[Loop, Path, Config], None]
 Turn = Callable[[], None]
 
@@ -92,7 +92,7 @@ INSTRUMENTS: dict[str, list[Instrument]] = {
     "forensics": [forensic],
     "progress bar": [barred],
     "W&B offline": [mirrored],
-    f"checkpoint every {SAVED_EVERY} steps": [saving],
+    SAVING: [saving],
     "all as shipped, without checkpoints": [partial(probing, "default"), forensic, barred, mirrored],
     "for comparison: wandb.watch": [watched_by_wandb],
     "for comparison: detect_anomaly": [],
@@ -138,7 +138,7 @@ def measure(
     """An instrument's cost as a share of a step."""
     with sides(name, folder, num_steps, overrides) as (without, with_it):
         found = Comparison(name, paired_ratios(without, with_it, num_pairs, clock))
-    return found.spread_over(SAVED_EVERY // num_steps) if saving in INSTRUMENTS[name] else found
+    return found.spread_over(compose(*overrides).train.checkpoint_every // num_steps) if name == SAVING else found
 
 
 def _anomalies_detected(turn: Turn) -> Turn:

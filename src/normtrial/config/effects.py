@@ -40,6 +40,16 @@ def check_shifts(config: Config) -> None:
             f"eval.{name}={getattr(shifts, name)} is for classification: the windows of data={data.source} are "
             "of one length and have no class. Leave it out.",
         )
+    shifted = shifts.length_buckets is not None or bool(shifts.shifts())
+    require(
+        shifted or shifts.when != "always",
+        "eval.when=always has no shift to evaluate. Choose one, as eval.noise=0.5, or leave it out.",
+    )
+    drawn = bool(shifts.shuffle_words or shifts.drop_words or shifts.noise)
+    require(
+        drawn or shifts.seed == 0,
+        f"eval.seed={shifts.seed} draws nothing: eval.shuffle_words, drop_words and noise do. Leave it at 0.",
+    )
     for length in shifts.max_len:
         _check_length(config, length)
 

@@ -23,7 +23,8 @@ def stored(text: str) -> Config:
 
 def _part(group: str, values: dict[str, Any]) -> Any:
     """An object of the group's schema that has just these options."""
-    named = [schema for name, schema in schemas(group).items() if name == values.get("name")]
+    catalogued = group in ("norm", "placement")  # elsewhere a name is another thing: a subset of a set of the Hub
+    named = [schema for name, schema in schemas(group).items() if catalogued and name == values.get("name")]
     for schema in named or schemas(group).values():
         if {field.name for field in fields(schema)} == set(values):
             return schema(**values)

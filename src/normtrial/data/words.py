@@ -85,7 +85,7 @@ def reworded(arrays: dict[str, np.ndarray], num_documents: int, words: Words, to
     vocabulary = Vocabulary.of(Tokenizer.from_file(str(tokenizer_file)))
     offsets, tokens = arrays["offsets"][: num_documents + 1], arrays["tokens"]
     documents = [tokens[start:end] for start, end in pairwise(offsets.tolist())]
-    texts = vocabulary.tokenizer.decode_batch([document.tolist() for document in documents])
+    texts = vocabulary.decode([document.tolist() for document in documents])
     texts = [words.changed(text, number) for number, text in enumerate(texts)]
     found = [
         [*ids, vocabulary.eos] if document.size and document[-1] == vocabulary.eos else ids

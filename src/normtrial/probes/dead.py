@@ -33,7 +33,7 @@ class DeadOutputs:
 
     def __init__(self, norms: Sites):
         self._norms = norms
-        self._seen: dict[str, tuple[Tensor, Tensor]] = {}
+        self._seen: dict[str, tuple[Tensor, int, Tensor]] = {}  # dead tokens, positions, the last input
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -50,16 +50,16 @@ class DeadOutputs:
         """The first norm with dead tokens: `site`, how many of how many, its input, eps; and every such site."""
         if not self._seen:
             return None
-        numbers = torch.stack([number for number, _ in self._seen.values()]).tolist()
+        numbers = torch.stack([number for number, _, _ in self._seen.values()]).tolist()
         dead = {site: number for site, number in zip(self._seen, numbers, strict=True) if number}
         if not dead:
             return None
         site = next(iter(dead))
-        x_BLD = self._seen[site][1]
+        _, num_positions, x_BLD = self._seen[site]
         return {
             "site": site,
             "num_dead_tokens": dead[site],
-            "num_positions": x_BLD.numel() // x_BLD.shape[-1],
+            "num_positions": num_positions,
             "eps": getattr(self._norms[site], "eps", None),
             "input": magnitudes(x_BLD),
             "sites": dead,
@@ -67,9 +67,12 @@ class DeadOutputs:
 
     def _hook(self, site: str) -> Any:
         def look(module: nn.Module, inputs: tuple, y_BLD: Tensor) -> None:
+            if torch._C._current_autograd_node() is not None:  # pyright: ignore[reportAttributeAccessIssue]
+                return  # activation checkpointing computes what has been looked at
             x_BLD, mask_BL = inputs[0].detach(), inputs[1] if len(inputs) > 1 else None
-            number = dead_tokens(x_BLD, y_BLD.detach(), mask_BL)
-            before = self._seen[site][0] if site in self._seen else 0  # micro-batches pass one after the other
-            self._seen[site] = (number + before, x_BLD)
+            number, positions = dead_tokens(x_BLD, y_BLD.detach(), mask_BL), x_BLD.numel() // x_BLD.shape[-1]
+            if site in self._seen:  # micro-batches pass one after the other
+                number, positions = number + self._seen[site][0], positions + self._seen[site][1]
+            self._seen[site] = (number, positions, x_BLD)
 
         return look

@@ -97,6 +97,7 @@ class BatchStatistics(RunningProbe):
             self._history[site] = [torch.zeros_like(batch.num, dtype=torch.float64)]
             self._history[site] += [torch.zeros_like(batch.mean, dtype=torch.float64) for _ in range(4)]
         weight, *moments = self._history[site]
+        counted = counted & batch.mean.isfinite() & batch.variance.isfinite()  # as `remember`: NaN would stay
         weight = torch.where(counted, DECAY * weight + 1, weight)
         share = torch.where(counted, 1 / weight, 0.0)
         for at, new in zip((0, 2), batch[:2], strict=True):  # West's update: no difference of large squares

@@ -1,7 +1,7 @@
 """Gradients of a batch in several passes: what does not fit into memory at once is taken in micro-batches.
 
-With norms that look at one example only, loss and gradients are those of the whole batch. A norm over the batch
-sees micro-batches: its statistics are noisier, and its running ones move once for each.
+With norms that look at one example only, and without dropout, loss and gradients are those of the whole batch. A
+norm over the batch sees micro-batches: its statistics are noisier, and its running ones move once for each.
 
 Shapes: B examples, L positions.
 """

@@ -1,8 +1,8 @@
 """Checkpoints: written beside the old ones, renamed when whole, the last few kept.
 
 A checkpoint holds what the next step depends on: weights and buffers, the optimizer's state, what probes remember,
-where the random generators stand, and the lengths of the run's files at that moment. Learning rate and batches are
-functions of the step's number, so they have no state.
+where the random generators stand, and the lengths of the run's files at that moment. Batches are functions of the
+step's number and the learning rate of the number of updates, so they have no state.
 """
 
 import contextlib

@@ -36,7 +36,7 @@ class Forensics:
             (f"{path}.{name}".lstrip("."), module._buffers, name)
             for path, module in replica.model.named_modules()
             for name, buffer in module._buffers.items()
-            if buffer is not None
+            if buffer is not None and name not in module._non_persistent_buffers_set  # a table is no state
         ]
         self._kept = [buffer.clone() for buffer in self._buffers()]
 

@@ -114,16 +114,18 @@ class Loop:
         s.scaler.update()  # also after a skipped step: the factor falls, and gradients may be unscaled anew
         probed = s.probes.after_update()
         self._since.add(time.perf_counter() - began, waited, whole.num_tokens)
-        if logged or trouble in NONFINITE:
-            self._log(step, value, norm, probed)
         for event in s.probes.events(value):
             self._event(step, *event)
+        if logged or trouble in NONFINITE:
+            self._log(step, value, norm, probed)
         return trouble
 
     def _clip(self) -> float:
         """Clip the gradients; their global norm before."""
-        clip = math.inf if self.s.optim.clip is None else self.s.optim.clip
-        return float(nn.utils.clip_grad_norm_(self.s.model.parameters(), clip))
+        parameters = [p for p in self.s.model.parameters() if p.grad is not None]
+        if self.s.optim.clip is None:  # a bound of infinity makes all gradients NaN where one is infinite
+            return float(nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None]))
+        return float(nn.utils.clip_grad_norm_(parameters, self.s.optim.clip))
 
     def _backward(self, batch: Batch, step: int, logged: bool) -> Tensor:
         """Loss and fresh gradients of a step."""

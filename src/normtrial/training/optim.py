@@ -14,10 +14,10 @@ from normtrial.errors import not_one_of, require
 
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = ("adamw",)
-# Added to the root of the second moment. In float16 a second moment below 6e-8 is stored as 0, and so is 1e-8: a
-# gradient of 3e-4 would then move a weight by a hundred times lr in the second step.
-EPS = {torch.float16: 1e-4}
-USUAL_EPS = 1e-8
+# What `optim.eps=null` stands for, torch's own and another for float16 weights: there a second moment below 6e-8
+# is stored as 0, and so is 1e-8, and a gradient of 3e-4 would move a weight by 100 lr in the second step.
+EPS = 1e-8
+FLOAT16_EPS = 1e-4
 
 
 @dataclass(kw_only=True, slots=True)
@@ -29,6 +29,7 @@ class OptimConfig:
     weight_decay: float  # decoupled; on matrices of linear maps only, never on norms, biases or embeddings
     beta1: float  # decay of the mean of gradients
     beta2: float  # decay of the mean of squared gradients
+    eps: float | None  # added to the root of the second moment; null: 1e-8, and 1e-4 for weights in float16
     warmup_steps: int | None  # steps of linear rise to lr; null: a tenth of train.steps
     schedule: str  # cosine: down to a tenth of lr at the last step; constant: stays at lr
     clip: float | None  # largest global gradient norm; null does not clip
@@ -43,6 +44,7 @@ class OptimConfig:
         require(0 <= self.weight_decay < math.inf, f"optim.weight_decay={self.weight_decay} must not be negative.")
         for name in ("beta1", "beta2"):
             require(0 <= getattr(self, name) < 1, f"optim.{name}={getattr(self, name)} must lie in [0, 1).")
+        require(self.eps is None or 0 < self.eps < 1, f"optim.eps={self.eps} must lie in (0, 1), or be null.")
         require(
             self.warmup_steps is None or self.warmup_steps >= 0,
             f"optim.warmup_steps={self.warmup_steps} must not be negative.",
@@ -59,7 +61,8 @@ def build_optimizer(config: OptimConfig, decayed: list[nn.Parameter], undecayed:
         {"params": decayed, "weight_decay": config.weight_decay},
         {"params": undecayed, "weight_decay": 0.0},
     ]
-    eps = max((EPS.get(p.dtype, USUAL_EPS) for p in (*decayed, *undecayed)), default=USUAL_EPS)
+    in_float16 = any(p.dtype == torch.float16 for p in (*decayed, *undecayed))
+    eps = config.eps or (FLOAT16_EPS if in_float16 else EPS)
     return torch.optim.AdamW(groups, lr=config.lr, betas=(config.beta1, config.beta2), eps=eps, fused=True)
 
 

@@ -14,6 +14,7 @@ Texts = Callable[[], Iterator[str]]  # may be called again: some kinds read the 
 
 SPECIALS = ("[PAD]", "[EOS]")  # all that bytes need, since they can spell everything
 UNK = "[UNK]"
+UNKNOWN = "\ufdd0"  # no character and never will be one, so in no vocabulary
 PAD, EOS = range(len(SPECIALS))  # of the kinds that we train, apart from unigram
 # What other people's files call the two; the first found is taken.
 PAD_NAMES = ("[PAD]", "<pad>", "<PAD>", "<|pad|>", "<|padding|>")
@@ -43,6 +44,18 @@ class Vocabulary:
     def size(self) -> int:
         """Rows of an embedding: the largest id and one, since ids of a given file may have gaps."""
         return max(self.tokenizer.get_vocab().values()) + 1
+
+    def decode(self, documents: list[list[int]]) -> list[str]:
+        """The text of each document; what the vocabulary does not know comes back as what it does not know."""
+        decoder = self.tokenizer.decoder
+        if self.unk is None or decoder is None:
+            return self.tokenizer.decode_batch(documents)
+        return [decoder.decode([self._piece(token) for token in document]) for document in documents]
+
+    def _piece(self, token: int) -> str:
+        if token == self.unk:
+            return UNKNOWN
+        return "" if token in (self.pad, self.eos) else self.tokenizer.id_to_token(token) or ""
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """The token ids of each text."""
