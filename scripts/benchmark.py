@@ -47,7 +47,8 @@ def main(arguments: list[str] | None = None) -> None:
                     overrides=given.overrides,
                 )
             )
-            show(found[-1:], unit)
+            print(f"{name}: {found[-1].median:.3f}", file=sys.stderr, flush=True)
+    show(found, unit)
     title = f"Overhead, model=tiny {' '.join(given.overrides)}".rstrip()
     command = f"python scripts/benchmark.py {' '.join(arguments or sys.argv[1:])}"
     keep(found, given.out, "overhead", {"unit": unit, "title": title, "command": command, "steps": given.steps})
