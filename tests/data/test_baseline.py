@@ -98,7 +98,11 @@ def test_a_language_model_uses_the_documents_that_its_windows_touch(
 
 
 def test_too_little_text_and_a_damaged_file_say_so(measured: Callable[..., dict], tmp_path: Path) -> None:
-    rows = [Document(f"{split}{label}", split, label) for split in ("train", "val", "test") for label in "xy"]
+    rows = [
+        Document(f"{split}{label} {split}{label}", split, label)
+        for split in ("train", "val", "test")
+        for label in "xy"
+    ]
     with pytest.raises(ConfigError, match="2 documents are too few for a baseline"):
         measured(rows)
     (folder,) = tmp_path.glob("toy-????????????????")
