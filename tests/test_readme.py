@@ -17,6 +17,12 @@ BLOCKS = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
 COMMANDS = [part.strip() for block in BLOCKS for line in block.splitlines() for part in line.split("&&")]
 TRAINING = [shlex.split(command)[2:] for command in COMMANDS if command.startswith("python train.py")]
 
+# The sweep and the local repository of the Hub have quick tests of their own, with fewer jobs.
+BRIEFLY = [
+    pytest.param(arguments, marks=[pytest.mark.slow] if {"-m", "data=hub"} & set(arguments) else [])
+    for arguments in TRAINING
+]
+
 
 def shortened(arguments: list[str], cache: Path, store: Path) -> list[str]:
     """The same command on a tiny trial; what README sets itself stays as it is."""
@@ -32,7 +38,7 @@ def test_readme_has_the_commands_that_this_checks() -> None:
     assert sum("-m" in arguments for arguments in TRAINING) >= 1
 
 
-@pytest.mark.parametrize("arguments", TRAINING, ids=" ".join)
+@pytest.mark.parametrize("arguments", BRIEFLY, ids=" ".join)
 def test_a_training_command_runs(arguments: list[str], cache: Path, tmp_path: Path) -> None:
     given = answer(start_process(*shortened(arguments, cache, tmp_path)))
     assert given.code == 0, given.err

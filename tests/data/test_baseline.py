@@ -80,6 +80,7 @@ def test_a_language_model_is_compared_with_a_compressor(measured: Callable[..., 
     assert result["documents"] == {"train": 1, "val": 1, "test": 1}
 
 
+@pytest.mark.slow
 def test_a_language_model_uses_the_documents_that_its_windows_touch(
     sotu: TextData, cache: Path, sotu_config: Callable[..., LanguageModelConfig]
 ) -> None:

@@ -179,6 +179,7 @@ def test_switch_of_evaluation_reaches_the_metrics_and_the_run_id(
     assert found[0][1] != found[1][1]
 
 
+@pytest.mark.slow
 def test_the_same_options_give_the_same_evidence() -> None:
     """Otherwise every switch would seem to reach something."""
     for group, file in FILES:

@@ -56,7 +56,7 @@ def assert_same(name: str, training: bool, backend: str) -> None:
             assert torch.allclose(given, wanted, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("training", [True, False], ids=["train", "eval"])
+@pytest.mark.parametrize("training", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["train", "eval"])
 @pytest.mark.parametrize("name", NORMS)
 def test_one_graph_and_the_same_numbers(name: str, training: bool) -> None:
     assert_same(name, training, "aot_eager")

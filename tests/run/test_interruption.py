@@ -32,7 +32,7 @@ def weights(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Tensor]]:
     return lambda: {name: value.clone() for name, value in built[-1].state_dict().items()}
 
 
-@pytest.mark.parametrize("norm", ["bn", "ln"])
+@pytest.mark.parametrize("norm", ["bn", pytest.param("ln", marks=pytest.mark.slow)])
 def test_a_real_process_stops_on_sigterm_and_the_same_command_goes_on(
     norm: str,
     configure: Callable[..., Config],

@@ -32,7 +32,8 @@ def only_run(store: Path) -> RunFolder:
     return folder
 
 
-@pytest.mark.parametrize("num_micro", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("num_micro", [1, 2])
 def test_two_processes_give_the_loss_of_one_and_log_once(num_micro: int, cache: Path, tmp_path: Path) -> None:
     one = answer(start_process(*TRIAL, f"cache={cache}", f"store={tmp_path / 'one'}"))
     shares = f"train.accumulate={num_micro}"

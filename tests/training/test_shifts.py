@@ -42,7 +42,7 @@ def unshifted(row: dict[str, float]) -> dict[str, float]:
     return {name: value for name, value in row.items() if not (part := evaluated(name)) or not part.shift}
 
 
-@pytest.mark.parametrize("task", ["classification", "lm"])
+@pytest.mark.parametrize("task", ["classification", pytest.param("lm", marks=pytest.mark.slow)])
 def test_a_run_under_every_shift(
     task: str, trial: Callable[..., Config], train: Callable[[Config], float | None], tmp_path: Path
 ) -> None:
@@ -97,7 +97,7 @@ def test_always_is_at_every_evaluation(
     assert all("val/batch_size_2/loss_nats" in row for row in rows)
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize("positions", ["rotary", pytest.param("sinusoidal", marks=pytest.mark.slow)])
 def test_training_goes_on_after_longer_texts(
     positions: str, trial: Callable[..., Config], train: Callable[[Config], float | None]
 ) -> None:

@@ -4,6 +4,7 @@ Option files begin with `defaults: [/schema/<group>/<name>@_here_, _self_]`, so 
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 from hydra.core.config_store import ConfigStore
 from omegaconf import DictConfig, OmegaConf
@@ -74,8 +75,9 @@ def schemas(group: str) -> dict[str, type]:
     return SCHEMAS.get(group) or {group: {"train": TrainConfig, "eval": EvalConfig}[group]}
 
 
+@cache
 def register() -> None:
-    """Tell Hydra every schema."""
+    """Tell Hydra every schema, once a process."""
     store = ConfigStore.instance()
     store.store(group="schema", name="root", node=Config)
     for group, options in SCHEMAS.items():
