@@ -123,6 +123,19 @@ def test_variation_over_steps_weighs_recent_ones_more_and_survives_a_checkpoint(
     assert {name: found[name] for name in expected} == pytest.approx(expected, rel=1e-4)
 
 
+def test_a_batch_that_is_not_finite_leaves_no_trace_in_the_variation() -> None:
+    batches = [draw(seed, 1 + seed) for seed in range(4)]
+    poisoned = batches[1].clone()
+    poisoned[0, 0] = torch.nan
+    norms = [make("bn", D), make("bn", D)]
+    probes = [BatchStatistics({"n": norm}) for norm in norms]
+    clean = measured(probes[0], norms[0], batches)
+    with_it = measured(probes[1], norms[1], [batches[0], poisoned, *batches[1:]])
+    assert {name: with_it[name] for name in ("cv_mean", "cv_var")} == pytest.approx(
+        {name: clean[name] for name in ("cv_mean", "cv_var")}
+    )
+
+
 def test_variation_by_position_leaves_out_positions_seen_once() -> None:
     norm, probe = make("bn_pos", D, max_len=8), None
     probe = BatchStatistics({"n": norm})
