@@ -18,8 +18,8 @@ from rich.table import Table
 from normtrial.assemble import pick_device, replica_of, transformer
 from normtrial.config import stored
 from normtrial.errors import ConfigError
-from normtrial.training.progress import number
-from normtrial.training.replay import Taken, read_bundle, take
+from normtrial.training.nonfinite.replay import Taken, read_bundle, take
+from normtrial.training.sinks.progress import number
 
 
 def replay(folder: Path, device: str, console: Console) -> bool:

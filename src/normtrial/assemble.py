@@ -20,19 +20,19 @@ from normtrial.norms.catalogue import norm_class
 from normtrial.probes.catalogue import build_probes
 from normtrial.probes.dead import DeadOutputs
 from normtrial.records import RunFolder
-from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.compiling import compiled
-from normtrial.training.forensics import Forensics
+from normtrial.training.evaluation.shifts import Shifts
 from normtrial.training.loop import Loop
-from normtrial.training.mirror import WandbSink
+from normtrial.training.nonfinite.forensics import Forensics
+from normtrial.training.nonfinite.replay import Replica
 from normtrial.training.optim import build_optimizer
 from normtrial.training.precision import build_scaler, computing_in
-from normtrial.training.progress import ProgressSink
+from normtrial.training.process.checkpoint import Checkpoints
 from normtrial.training.ranks import Ranks
-from normtrial.training.replay import Replica
 from normtrial.training.setup import Setup
-from normtrial.training.shifts import Shifts
-from normtrial.training.sinks import RecordSink, Sink, Sinks, WandbLogConfig, leaves
+from normtrial.training.sinks.mirror import WandbSink
+from normtrial.training.sinks.progress import ProgressSink
+from normtrial.training.sinks.record import RecordSink, Sink, Sinks, WandbLogConfig, leaves
 
 
 def build_model(config: Config, data: TextData) -> Transformer:

@@ -37,12 +37,12 @@ from normtrial.report.arms import Run
 from normtrial.report.curves import draw_curves
 from normtrial.report.outcome import outcome_for
 from normtrial.training.accumulate import check_shares
-from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.loop import Loop
-from normtrial.training.memory import keep_freed_memory, reset_peak_memory
+from normtrial.training.process.checkpoint import Checkpoints
+from normtrial.training.process.memory import keep_freed_memory, reset_peak_memory
+from normtrial.training.process.stopping import stop_requests
 from normtrial.training.ranks import Ranks, join, leave
-from normtrial.training.sinks import RecordSink, Sinks
-from normtrial.training.stopping import stop_requests
+from normtrial.training.sinks.record import RecordSink, Sinks
 
 ENDED = ("finished", "diverged")  # results; crashed and interrupted runs are taken up again
 

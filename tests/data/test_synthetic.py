@@ -24,7 +24,7 @@ from normtrial.data.statistics import describe
 from normtrial.errors import ConfigError
 from normtrial.network.model import Transformer
 from normtrial.records import list_runs
-from normtrial.training.evaluate import losses, mean_loss
+from normtrial.training.evaluation.predict import losses, mean_loss
 from tests.data.test_packaged_sets import fetched
 from tests.norms.options import settings
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from normtrial.training.evaluate import mean_loss
+from normtrial.training.evaluation.predict import mean_loss
 from normtrial.training.optim import build_optimizer, learning_rate
 from tests.network.models import CLASSES, build, lengths_mask, small, tokens
 from tests.norms.options import PAIRS, TASKS, legal

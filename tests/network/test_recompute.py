@@ -12,7 +12,7 @@ from normtrial.identity import run_id
 from normtrial.network.model import Transformer
 from normtrial.norms.catalogue import NORMS
 from normtrial.placements.catalogue import PLACEMENTS
-from normtrial.training.evaluate import mean_loss
+from normtrial.training.evaluation.predict import mean_loss
 from tests.network.models import CLASSES, build, disturb, lengths_mask, small, tokens
 from tests.norms.options import NORM_FREE, settings
 

@@ -21,9 +21,9 @@ from normtrial.errors import ConfigError
 from normtrial.identity import run_id
 from normtrial.network.model import Transformer
 from normtrial.probes.catalogue import ProbeConfig, build_probes
-from normtrial.training.evaluate import mean_loss
-from normtrial.training.evaluations import evaluate
-from normtrial.training.shifts import EvalConfig
+from normtrial.training.evaluation.evaluate import evaluate
+from normtrial.training.evaluation.predict import mean_loss
+from normtrial.training.evaluation.shifts import EvalConfig
 from tests.network.models import CLASSES, SMALL, build, disturb, lengths_mask, model, tokens
 from tests.norms.options import CONF, TASKS, chosen, leaves, other_values, settings
 from tests.training.toy import make_loop

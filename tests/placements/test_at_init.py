@@ -11,7 +11,7 @@ import torch
 from normtrial.network.model import Transformer
 from normtrial.norms.heads import QK_NORMS
 from normtrial.probes.gradients import GradientNorms
-from normtrial.training.evaluate import mean_loss
+from normtrial.training.evaluation.predict import mean_loss
 from tests.goldens.trajectories import trajectory
 from tests.network.models import CLASSES, disturb, lengths_mask, model, tokens
 from tests.norms.options import EVERY_PAIR, PAIRS, TASKS, legal, usual_norm

@@ -16,7 +16,7 @@ from normtrial.probes.base import OutputProbe, Probe, Probes
 from normtrial.probes.catalogue import PROBES, ProbeConfig, build_probes
 from normtrial.records import RunFolder
 from normtrial.training.compiling import compiled
-from normtrial.training.evaluate import mean_loss
+from normtrial.training.evaluation.predict import mean_loss
 from normtrial.training.loop import Loop
 from normtrial.training.metrics import METRICS
 from tests.network.models import CLASSES, lengths_mask, model, tokens

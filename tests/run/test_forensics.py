@@ -13,7 +13,7 @@ import torch
 
 from normtrial.config import Config
 from normtrial.network.model import Transformer
-from normtrial.training.replay import read_bundle
+from normtrial.training.nonfinite.replay import read_bundle
 from tests.run.faults import (
     Fault,
     activation_overflows,
@@ -215,7 +215,7 @@ def test_one_split_that_is_not_finite_makes_the_run_a_diverged_one(
     trial: Callable[..., Config], train: Train, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """B49: no mean is taken over the splits that went well."""
-    from normtrial.training import evaluations
+    from normtrial.training.evaluation import evaluate as evaluations
 
     def scored(predictions: Any, task: str, prefix: str) -> dict[str, float]:
         return {f"{prefix}/loss_nats": math.nan if prefix == "test" else 1.0}

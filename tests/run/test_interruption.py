@@ -15,7 +15,7 @@ from normtrial import records, run
 from normtrial.config import Config
 from normtrial.records import list_runs
 from normtrial.sweep import read_jobs
-from normtrial.training.checkpoint import Checkpoints
+from normtrial.training.process.checkpoint import Checkpoints
 from tests.support import TINY, answer, command, comparable, start_process
 
 Train = Callable[[Config], float | None]

@@ -13,7 +13,7 @@ from normtrial import assemble, identity, records, run
 from normtrial.config import Config, as_dict
 from normtrial.records import STATUSES, RunFolder, list_runs
 from normtrial.training.metrics import METRICS, find
-from normtrial.training.sinks import leaves
+from normtrial.training.sinks.record import leaves
 from tests.support import SOTU, TINY, answer, comparable, start_process
 
 Trial = Callable[..., Config]

@@ -14,7 +14,7 @@ from normtrial.data import catalogue
 from normtrial.data.view import View
 from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import NORMS
-from normtrial.training.evaluate import predict
+from normtrial.training.evaluation.predict import predict
 from tests.network.models import disturb
 from tests.norms.draws import on_the_way
 from tests.norms.options import has, label

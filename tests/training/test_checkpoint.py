@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from normtrial.training.checkpoint import Checkpoints
+from normtrial.training.process.checkpoint import Checkpoints
 
 
 @pytest.fixture

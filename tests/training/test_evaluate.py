@@ -16,7 +16,7 @@ from normtrial.config import Config
 from normtrial.data import catalogue
 from normtrial.data.batch import Batch, Task
 from normtrial.norms.base import evaluating_with
-from normtrial.training.evaluate import losses, mean_loss, predict
+from normtrial.training.evaluation.predict import losses, mean_loss, predict
 from tests.training.toy import TASK, Bag, RandomText
 
 

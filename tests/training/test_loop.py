@@ -216,7 +216,7 @@ def test_generators_and_probes_go_on_where_they_stood(tmp_path: Path) -> None:
 
 def test_seconds_make_a_checkpoint_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 100, 10))  # every look at it takes ten seconds
-    monkeypatch.setattr("normtrial.training.checkpoint.monotonic", lambda: next(clock))
+    monkeypatch.setattr("normtrial.training.process.checkpoint.monotonic", lambda: next(clock))
     loop = make_loop(tmp_path, {"checkpoint_seconds": 25.0})
     saved: list[int] = []
     monkeypatch.setattr(loop.s.checkpoints, "save", lambda step, content: saved.append(step))

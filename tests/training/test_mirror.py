@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from normtrial.records import RunFolder
-from normtrial.training import mirror
-from normtrial.training.mirror import WandbSink
-from normtrial.training.sinks import RecordSink, WandbLogConfig
+from normtrial.training.sinks import mirror
+from normtrial.training.sinks.mirror import WandbSink
+from normtrial.training.sinks.record import RecordSink, WandbLogConfig
 
 SUMMARY = {
     "run_id": "abc123", "name": "bn-pre-s0", "status": "finished", "reason": None, "steps": 2, "seconds": 1.0,

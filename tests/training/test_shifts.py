@@ -13,8 +13,8 @@ from normtrial.config import Config, compose
 from normtrial.errors import ConfigError
 from normtrial.records import RunFolder, list_runs
 from normtrial.training.metrics import METRICS, Evaluated, evaluated, find
-from normtrial.training.progress import final_table, with_error
-from normtrial.training.shift_table import shift_table
+from normtrial.training.sinks.progress import final_table, with_error
+from normtrial.training.sinks.shift_table import shift_table
 from tests.support import SOTU, comparable
 
 ALL = [

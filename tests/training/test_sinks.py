@@ -6,8 +6,8 @@ from rich.console import Console
 
 from normtrial.errors import ConfigError
 from normtrial.records import RunFolder
-from normtrial.training.progress import ProgressSink, final_table
-from normtrial.training.sinks import FileLogConfig, RecordSink, Sinks, WandbLogConfig
+from normtrial.training.sinks.progress import ProgressSink, final_table
+from normtrial.training.sinks.record import FileLogConfig, RecordSink, Sinks, WandbLogConfig
 
 SUMMARY = {
     "run_id": "abc123", "name": "bn-pre-s0", "status": "diverged", "reason": "non-finite loss", "steps": 40,

@@ -18,14 +18,14 @@ from normtrial.data.dataset import TextData
 from normtrial.data.view import PLAIN, View
 from normtrial.probes.base import Probes
 from normtrial.records import RunFolder
-from normtrial.training.checkpoint import Checkpoints
-from normtrial.training.forensics import Forensics
 from normtrial.training.loop import Loop
+from normtrial.training.nonfinite.forensics import Forensics
+from normtrial.training.nonfinite.replay import Replica
 from normtrial.training.optim import OptimConfig, build_optimizer
+from normtrial.training.process.checkpoint import Checkpoints
 from normtrial.training.ranks import Ranks
-from normtrial.training.replay import Replica
 from normtrial.training.setup import Setup, TrainConfig
-from normtrial.training.sinks import RecordSink, Sinks
+from normtrial.training.sinks.record import RecordSink, Sinks
 
 TASK = Task("classification", 3, 20, ("a", "b", "c"), 1.0986, 0.4, {})
 

@@ -21,13 +21,13 @@ from normtrial.config import Config, compose
 from normtrial.data import catalogue
 from normtrial.probes.catalogue import build_probes
 from normtrial.records import RunFolder
-from normtrial.training.checkpoint import Checkpoints
 from normtrial.training.loop import Loop
-from normtrial.training.memory import keep_freed_memory
-from normtrial.training.mirror import WandbSink
-from normtrial.training.progress import ProgressSink
+from normtrial.training.process.checkpoint import Checkpoints
+from normtrial.training.process.memory import keep_freed_memory
 from normtrial.training.ranks import Ranks
-from normtrial.training.sinks import RecordSink, Sinks, WandbLogConfig
+from normtrial.training.sinks.mirror import WandbSink
+from normtrial.training.sinks.progress import ProgressSink
+from normtrial.training.sinks.record import RecordSink, Sinks, WandbLogConfig
 
 SAVING = "checkpoint every train.checkpoint_every steps"
 Instrument = Callable[[Loop, Path, Config], None]

@@ -18,11 +18,11 @@ from normtrial.norms.catalogue import NORMS
 from normtrial.placements.base import PlacementConfig
 from normtrial.placements.catalogue import PLACEMENTS
 from normtrial.probes.catalogue import ProbeConfig
+from normtrial.training.evaluation.shifts import EvalConfig
 from normtrial.training.optim import OptimConfig
 from normtrial.training.precision import PrecisionConfig, ScaledConfig
 from normtrial.training.setup import TrainConfig
-from normtrial.training.shifts import EvalConfig
-from normtrial.training.sinks import FileLogConfig, LogConfig, WandbLogConfig
+from normtrial.training.sinks.record import FileLogConfig, LogConfig, WandbLogConfig
 
 
 @dataclass(kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from omegaconf import OmegaConf
 from normtrial.config.schema import Config
 from normtrial.data.tokenizer import catalogue as tokenizers
 from normtrial.records import is_scientific
-from normtrial.training.sinks import leaves
+from normtrial.training.sinks.record import leaves
 
 
 def as_dict(config: Config) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from normtrial.errors import ConfigError
 from normtrial.records import RunFolder, is_scientific
 from normtrial.report.outcome import Outcome
-from normtrial.training.sinks import leaves
+from normtrial.training.sinks.record import leaves
 
 ABSENT = "absent"  # the value of a leaf that an arm does not have (momentum, for a LayerNorm)
 

@@ -12,7 +12,7 @@ from normtrial.records import RunFolder
 from normtrial.report.advice import advice
 from normtrial.report.arms import Arm, group, only_task
 from normtrial.report.outcome import Outcome, outcome_for
-from normtrial.training.progress import baseline_of, number, short
+from normtrial.training.sinks.progress import baseline_of, number, short
 
 
 def print_comparison(

@@ -6,7 +6,7 @@ from typing import Any
 
 from normtrial.records import RunFolder
 from normtrial.report.style import COLOURS, DASHES, GREY, TRIVIAL, new_figure, save, series, tidy, zoom
-from normtrial.training.progress import in_words
+from normtrial.training.sinks.progress import in_words
 
 Rows = list[dict[str, Any]]
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from normtrial.data.batch import Batch
 from normtrial.errors import require
-from normtrial.training.evaluate import Context, mean_loss
+from normtrial.training.evaluation.predict import Context, mean_loss
 
 
 class Passes(Protocol):

@@ -14,15 +14,15 @@ from torch import Tensor, nn
 
 from normtrial.data.batch import Batch
 from normtrial.training import accumulate
-from normtrial.training.checkpoint import Due
-from normtrial.training.evaluations import evaluate
-from normtrial.training.memory import peak_memory_mib
+from normtrial.training.evaluation.evaluate import evaluate
+from normtrial.training.nonfinite.replay import set_step_seed
 from normtrial.training.optim import learning_rate
-from normtrial.training.randomness import random_state, set_random_state
-from normtrial.training.replay import set_step_seed
+from normtrial.training.process.checkpoint import Due
+from normtrial.training.process.memory import peak_memory_mib
+from normtrial.training.process.randomness import random_state, set_random_state
+from normtrial.training.process.stopwatch import Stopwatch
 from normtrial.training.setup import Setup
 from normtrial.training.state import Progress, counters
-from normtrial.training.stopwatch import Stopwatch
 
 NONFINITE = ("nonfinite_loss", "nonfinite_grad")  # what `train.on_nonfinite` is about; a `scaler_skip` is not
 

@@ -11,13 +11,13 @@ from normtrial.data.dataset import TextData
 from normtrial.errors import not_one_of, require
 from normtrial.probes.base import Probes
 from normtrial.probes.dead import DeadOutputs
-from normtrial.training.checkpoint import Checkpoints
-from normtrial.training.evaluate import Context
-from normtrial.training.forensics import Forensics
+from normtrial.training.evaluation.predict import Context
+from normtrial.training.evaluation.shifts import Shifts
+from normtrial.training.nonfinite.forensics import Forensics
 from normtrial.training.optim import OptimConfig
+from normtrial.training.process.checkpoint import Checkpoints
 from normtrial.training.ranks import Ranks
-from normtrial.training.shifts import Shifts
-from normtrial.training.sinks import RecordSink, Sinks
+from normtrial.training.sinks.record import RecordSink, Sinks
 
 ON_NONFINITE = ("stop", "skip", "continue")
 

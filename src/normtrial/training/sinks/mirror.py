@@ -15,7 +15,7 @@ from typing import Any
 
 from normtrial.errors import ConfigError
 from normtrial.records import RunFolder
-from normtrial.training.sinks import WandbLogConfig, leaves
+from normtrial.training.sinks.record import WandbLogConfig, leaves
 
 # A divergence is a result, not a failure; 255 is what W&B's own exit hook reports for Ctrl-C.
 EXIT_CODES = {"finished": 0, "diverged": 0, "crashed": 1, "interrupted": 255}

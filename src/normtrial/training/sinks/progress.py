@@ -14,7 +14,7 @@ from rich.text import Text
 from tqdm import tqdm
 
 from normtrial.training.metrics import evaluated
-from normtrial.training.shift_table import shift_table
+from normtrial.training.sinks.shift_table import shift_table
 
 NUM_PLAIN_LINES = 20  # training lines of one run in a log file: enough to see a trend, few enough to read
 # What an evaluation's line has room for in 80 columns; the final table has the rest.

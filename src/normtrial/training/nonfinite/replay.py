@@ -20,7 +20,7 @@ from normtrial.probes.dead import DeadOutputs
 from normtrial.probes.magnitudes import is_finite
 from normtrial.probes.nonfinite import Watch
 from normtrial.training import accumulate
-from normtrial.training.evaluate import Context
+from normtrial.training.evaluation.predict import Context
 
 FORMAT = 1
 

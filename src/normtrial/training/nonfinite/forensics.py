@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from normtrial.data.batch import Batch
+from normtrial.training.nonfinite.replay import Replica, Start, Taken, take, write_bundle
 from normtrial.training.ranks import Ranks
-from normtrial.training.replay import Replica, Start, Taken, take, write_bundle
 
 MAX_BUNDLES = 3  # the first is what matters; a run that goes on with broken weights has one at every step
 

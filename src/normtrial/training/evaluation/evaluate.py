@@ -3,10 +3,10 @@
 from contextlib import ExitStack
 
 from normtrial.data.labelled import LabelledDocuments
-from normtrial.training.evaluate import predict
+from normtrial.training.evaluation.predict import predict
+from normtrial.training.evaluation.shifts import Shift
 from normtrial.training.metrics import Predictions, score
 from normtrial.training.setup import Setup
-from normtrial.training.shifts import Shift
 
 
 def evaluate(setup: Setup, split: str, step: int) -> dict[str, float]:

@@ -1,0 +1,1 @@
+"""A model looked at with a split: plain, shifted, and with which statistics."""

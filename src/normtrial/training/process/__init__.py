@@ -1,0 +1,1 @@
+"""What belongs to the process: checkpoints, signals, random generators, memory, time."""
