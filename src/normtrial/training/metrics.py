@@ -1,8 +1,8 @@
 """Every number that a run logs: one table with unit, direction and meaning. Needs no torch.
 
 A new metric of evaluation is one function of `Predictions` and one row; a test checks that nothing else is logged.
-Those of evaluation are named `split[/shift][/batch_stats]/metric`, as in `val/shuffle_words_0.2/accuracy`, after the
-shifts of `training.evaluation.shifts` and buckets of length (`val/length_1of4/accuracy`: the shortest quarter).
+Those of evaluation are named `split[/shift][/batch_stats]/metric`, as in `val/shuffle_words_0.2/accuracy`; shifts
+are those of `training.evaluation.shifts` or buckets of length (`val/length_1of4/accuracy`: the shortest quarter).
 """
 
 import math
