@@ -9,13 +9,13 @@ HEAD = """\
 # One line: what is on trial
 id: {id}
 kind: {kind}
-statement: ???  # one sentence in your own words
-source: {{document: ???, section: ???, reported: ???}}
+statement: "???"  # one sentence in your own words
+source: {{document: "???", section: "???", reported: "???"}}
 """
 MEASURED = """\
-measure: ???    # a function of normtrial.claims.{kind}
+measure: "???"    # a function of normtrial.claims.{kind}
 parts:          # every number that the function returns, with what is claimed of it
-  ???: {says: ???, value: ???, tolerance: ???}
+  a_number: {says: "???", value: "???", tolerance: "???"}
 """
 TRAINING = """\
 recipe: [model=tiny, data=reviews_zh]   # of every arm
@@ -28,14 +28,14 @@ select: val/accuracy                    # by which each arm's rate is chosen; nu
 shared: 3.0e-3                          # for readings with rate: shared
 seeds: {select: [100, 101], judge: [0, 1, 2, 3, 4]}
 outcome: {metric: test/accuracy, read: final}
-prediction: {direction: ???, size: null, smallest: 0.01}
+prediction: {direction: "???", size: null, smallest: 0.01}
 readings:
-  pre: {says: ???, contrast: {bn: 1, ln: -1}}
+  pre: {says: "???", contrast: {bn: 1, ln: -1}}
 primary: pre
 gates:
   task: {metric: test/accuracy, baseline: ln, control: none, margin: 0.03}
 rule: paired
-family: ???
+family: "???"
 """
 
 

@@ -8,7 +8,7 @@ from normtrial import records
 from normtrial.claims.claim.model import MeasuredClaim
 from normtrial.claims.judging import verdict
 from normtrial.claims.judging.judged import Finding, Judgement, limits, rounded
-from normtrial.report.inference import Interval, t_interval
+from normtrial.report.inference import Interval, median_interval
 
 FILE = "measured.json"
 Measured = dict[str, dict[str, list[float]]]  # claim -> part -> values: one, or a ratio a pair
@@ -43,7 +43,7 @@ def _judge(claim: MeasuredClaim, values: dict[str, list[Any]], where: str) -> Ju
             finding.notes.append("not measured yet")
             continue
         numbers = [float(value) for value in values[name]]  # "nan" and "inf" too, as strict JSON has them
-        measured = t_interval(numbers) if len(numbers) > 1 else Interval(*numbers * 3)
+        measured = median_interval(numbers) if len(numbers) > 1 else Interval(*numbers * 3)
         finding.num, finding.effect, finding.interval = len(numbers), measured.estimate, limits(measured)
         held.append(part.holds(measured))
         finding.verdict = verdict.of_parts(held[-1:])
