@@ -33,8 +33,9 @@ class _RMSNorm(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x_BLD: Tensor, weight_D: Tensor | None, eps: float) -> Tensor:
-        square = torch.linalg.vector_norm(x_BLD, dim=-1, keepdim=True).square()
-        r_BL1 = square.div_(x_BLD.shape[-1]).add_(eps).rsqrt_()
+        num = x_BLD.shape[-1]
+        length_BL1 = torch.linalg.vector_norm(x_BLD, dim=-1, keepdim=True)
+        r_BL1 = num**0.5 / length_BL1.hypot_(length_BL1.new_full((), (num * eps) ** 0.5))
         y_BLD = x_BLD * r_BL1
         if weight_D is not None:
             y_BLD *= weight_D
@@ -45,11 +46,18 @@ class _RMSNorm(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_BLD: Tensor) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[override]
         x_BLD, weight_D, r_BL1 = ctx.saved_tensors
-        wanted = [ctx.needs_input_grad[0], weight_D is not None and ctx.needs_input_grad[1], False]
+        num, wanted = x_BLD.shape[-1], ctx.needs_input_grad[0]
         dx_BLD, dweight_D, _ = torch.ops.aten.native_layer_norm_backward(
-            grad_BLD, x_BLD, x_BLD.shape[-1:], torch.zeros_like(r_BL1), r_BL1, weight_D, None, wanted
+            grad_BLD,
+            x_BLD,
+            [num],
+            torch.zeros_like(r_BL1),
+            r_BL1,
+            weight_D,
+            None,
+            [wanted, weight_D is not None and ctx.needs_input_grad[1], False],
         )
-        if wanted[0]:
-            h_BL1 = (grad_BLD.sum(-1) if weight_D is None else grad_BLD @ weight_D).unsqueeze(-1)
-            dx_BLD.addcmul_(h_BL1, r_BL1, value=1 / x_BLD.shape[-1])
-        return dx_BLD if wanted[0] else None, dweight_D if wanted[1] else None, None
+        if wanted:
+            h_BL = grad_BLD.mean(-1) if weight_D is None else grad_BLD @ (weight_D / num)
+            dx_BLD += h_BL.unsqueeze(-1) * r_BL1  # a pass of `addcmul`, which repeats both, takes ten times as long
+        return (dx_BLD if wanted else None), dweight_D, None
