@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from normtrial.claims.claim import registry
 from normtrial.claims.claim.load import FOLDER, chosen, load_claim, load_claims
 from normtrial.claims.claim.registry import complaint, complaints, fingerprint, register
 from normtrial.claims.claim.skeleton import write_skeleton
@@ -74,6 +75,16 @@ def test_a_changed_prediction_is_found_unless_it_says_why(tmp_path: Path, capsys
     assert "does not say why" in (complaint(load_claim(path)) or "")
     path.write_text(path.read_text().replace('why: " "', 'why: "a typing error"'))
     assert complaint(load_claim(path)) is None
+
+
+def test_a_changed_recipe_is_a_changed_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = CLAIM.replace("recipe: [model=tiny,", "recipe: [experiment=mine, model=tiny,")
+    found = []
+    for values in ("train: {steps: 100}  # few\n", "train: {steps: 100}  # many\n", "train: {steps: 200}\n"):
+        (tmp_path / "mine.yaml").write_text(values)
+        monkeypatch.setattr(registry, "RECIPES", tmp_path)
+        found.append(fingerprint(claim(tmp_path, text)))
+    assert found[0] == found[1] != found[2]
 
 
 def test_remarks_are_free_to_change(tmp_path: Path) -> None:

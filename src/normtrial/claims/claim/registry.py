@@ -5,8 +5,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
 
 from normtrial.claims.claim.model import Claim
+from normtrial.claims.claim.training import TrainingClaim
+
+RECIPES = Path(__file__).parents[4] / "conf" / "experiment"
 
 FREE = ("registered", "deviations", "remark")  # what may change afterwards
 
@@ -14,7 +20,16 @@ FREE = ("registered", "deviations", "remark")  # what may change afterwards
 def fingerprint(claim: Claim) -> str:
     """Twelve hex digits over all but what is free to change."""
     content = {name: value for name, value in asdict(claim).items() if name not in FREE}
+    if isinstance(claim, TrainingClaim):
+        content["recipes"] = recipes(claim)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def recipes(claim: TrainingClaim) -> dict[str, Any]:
+    """The values of every conf/experiment/ file that its arms name; comments may change."""
+    overrides = (*claim.recipe, *(override for arm in claim.arms.values() for override in arm))
+    names = {override.split("=", 1)[1] for override in overrides if override.startswith("experiment=")}
+    return {name: OmegaConf.to_container(OmegaConf.load(RECIPES / f"{name}.yaml")) for name in sorted(names)}
 
 
 def complaint(claim: Claim) -> str | None:

@@ -85,7 +85,7 @@ class Reading:
     """One way to take a claim; all are judged, the primary one is the claim's verdict."""
 
     says: str
-    contrast: dict[str, float] = field(default_factory=dict)  # arm -> weight, summing to 0
+    contrast: dict[str, float] = field(default_factory=dict)  # arm -> weight; sums to 0, but for gaps
     slope: dict[str, float] = field(default_factory=dict)  # arm -> x; the contrast is the least-squares slope
     rate: str = "best"  # best: each arm at its own; shared: all at the claim's shared rate
     outcome: Outcome | None = None  # None: the claim's
@@ -168,12 +168,14 @@ class TrainingClaim(Claim):
         require(bool(reading.contrast) != bool(reading.slope), f"{where}: contrast or slope.")
         weights = reading.weights()
         known(where, weights, self.arms)
-        require(abs(sum(weights.values())) < 1e-9, f"{where}: weights {weights} must sum to 0.")
+        outcome = self.outcome_of(reading)
+        is_gap = outcome.minus is not None  # a difference by itself, which may be held against 0
+        require(is_gap or abs(sum(weights.values())) < 1e-9, f"{where}: weights {weights} must sum to 0.")
         known(f"{where}.gates", reading.gates or [], self.gates)
         if reading.rate not in RATES:
             raise not_one_of(f"{where}.rate", reading.rate, RATES)
         require(reading.rate == "best" or self.shared is not None, f"{where}: the claim has no shared rate.")
-        self.outcome_of(reading).check(f"{where}.outcome")
+        outcome.check(f"{where}.outcome")
         self.prediction_of(reading).check(f"{where}.prediction")
         require(
             self.rule == "paired" or sorted(weights.values()) == [-1, 1],
