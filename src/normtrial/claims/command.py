@@ -11,6 +11,7 @@ validity                       what the judge's intervals hold, by simulation
 import argparse
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -36,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("ids", nargs="*", help="claims, or all")
     parser.add_argument("--kind", help="exact, training or cost only")
     parser.add_argument("--seeds", type=int, help="judging seeds, instead of those registered")
+    parser.add_argument("--set", action="append", default=[], metavar="OVERRIDE", help="of every run, as store=…")
     parser.add_argument("--claims", type=Path, default=FOLDER, help="folder of claims")
     parser.add_argument("--results", type=Path, default=RESULTS)
     given = parser.parse_intermixed_args(arguments)
@@ -66,9 +68,11 @@ def _show(claims: dict[str, Claim], selected: list[Claim], given: argparse.Names
 
 
 def _plan(claims: dict[str, Claim], selected: list[Claim], given: argparse.Namespace) -> int:
+    from normtrial.claims.trials.collect import Resolver, collect
     from normtrial.claims.trials.run import plan
 
-    plan(training(selected), given.results / "claims", given.seeds)
+    found = collect(training(claims.values()), given.results / "claims", Resolver(given.set), given.seeds)
+    plan(training(selected), found, given.seeds)
     return 0
 
 
@@ -78,17 +82,21 @@ def _run(claims: dict[str, Claim], selected: list[Claim], given: argparse.Namesp
 
         measure(of_formulas, given.results / "claims")
     if trained := training(selected):
+        from normtrial.claims.trials.collect import Resolver
+        from normtrial.claims.trials.launch import launch
         from normtrial.claims.trials.run import run
 
-        run(trained, given.results / "claims", given.seeds)
-        _collect(claims, selected, given)
+        every, resolver = training(claims.values()), Resolver(given.set)
+        start = partial(launch, extra=given.set)
+        run(trained, every, given.results / "claims", resolver, start, given.seeds)
     return 0
 
 
 def _collect(claims: dict[str, Claim], selected: list[Claim], given: argparse.Namespace) -> int:
-    from normtrial.claims.trials.collect import collect
+    from normtrial.claims.trials.collect import Resolver, collect
 
-    print(f"{len(collect(training(claims.values()), given.results / 'claims', given.seeds))} runs kept")
+    found = collect(training(claims.values()), given.results / "claims", Resolver(given.set), given.seeds)
+    print(f"{len(found)} runs kept")
     return 0
 
 

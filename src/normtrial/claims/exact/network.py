@@ -1,17 +1,35 @@
-"""Norms within a block: C45, C47, C48, C50-C52.
+"""Norms within a block and a stack: C45, C47, C50-C52, L01.
 
 Shapes: B examples, L positions, D model width, K head width.
 """
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from normtrial.claims.exact.kit import Parts, apart, measure, norm, normal
+from normtrial.config.shipped import shipped
 from normtrial.network.attention import SelfAttention
+from normtrial.network.model import ModelConfig
 from normtrial.placements.base import Function, PlacementConfig, Sublayers
 from normtrial.placements.residual import Post, Pre
+from normtrial.probes.depth import at_init, exponent
+
+SMALL = ModelConfig(
+    num_layers=1,  # replaced by each depth
+    d_model=64,
+    num_heads=4,
+    d_ff=256,
+    dropout=0.0,
+    activation="gelu",
+    positions="learned",
+    tie=True,
+    qk_norm="none",
+    embed_norm=False,
+    checkpoint_activations=False,
+)
 
 
 @measure
@@ -88,3 +106,14 @@ def names_of_placements() -> Parts:
         "post_from_original": apart(post, original),
         "code_called_post_from_pre": apart(called_post, pre),
     }
+
+
+@measure
+def gradient_by_depth() -> Parts:
+    """Exponent of the last MLP's gradient in the number of layers, at initialization, mean over seeds."""
+    found, depths = Parts(), (4, 8, 16, 32)
+    for name in ("post", "pre"):
+        placement = PlacementConfig(name=name)
+        rows = [at_init(replace(SMALL, num_layers=d), shipped("ln"), placement, range(8)) for d in depths]
+        found[f"{name}_exponent"] = exponent(depths, [row.gradient_last for row in rows])
+    return found

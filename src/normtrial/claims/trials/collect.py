@@ -21,16 +21,21 @@ ENDED = ("finished", "diverged")
 
 
 class Resolver:
-    """Run ids of trials; each arm is composed once, and each text read once."""
+    """Run ids of trials; each arm is composed once, and each text read once.
 
-    def __init__(self) -> None:
+    Args:
+        extra: overrides that are no part of a trial, as `store=…`; Hydra's own are passed over.
+    """
+
+    def __init__(self, extra: Iterable[str] = ()) -> None:
+        self._extra = [override for override in extra if not override.startswith("hydra")]
         self._configs: dict[str, Config] = {}
         self._texts: dict[str, str] = {}
 
     def config(self, trial: Trial) -> Config:
         """The trial's configuration."""
         if trial.arm not in self._configs:
-            self._configs[trial.arm] = compose(*trial.arm.split(" "))
+            self._configs[trial.arm] = compose(*trial.arm.split(" "), *self._extra)
         return replace(self._configs[trial.arm], seed=trial.seed)
 
     def folder(self, trial: Trial) -> RunFolder:
@@ -61,11 +66,10 @@ def planned(
 
 
 def collect(
-    claims: list[TrainingClaim], folder: Path, num_seeds: int | None = None, resolver: Resolver | None = None
+    claims: list[TrainingClaim], folder: Path, resolver: Resolver, num_seeds: int | None = None
 ) -> Evidence:
     """Bring the kept numbers up to date with the store; a run of another configuration than today's is dropped."""
-    resolver, found = resolver or Resolver(), evidence.read(folder)
-    names, kept = needs.metrics_of(claims), dict[Trial, RunRecord]()
+    found, names, kept = evidence.read(folder), needs.metrics_of(claims), dict[Trial, RunRecord]()
     while True:
         trials, _ = planned(claims, found, num_seeds)
         fresh = [trial for trial in trials if trial not in kept]

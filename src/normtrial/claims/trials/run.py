@@ -1,5 +1,6 @@
 """`claim.py plan` and `claim.py run` of training claims."""
 
+import os
 import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -7,9 +8,9 @@ from pathlib import Path
 from normtrial.claims.claim.training import TrainingClaim
 from normtrial.claims.judging.evidence import Evidence
 from normtrial.claims.trials.collect import Resolver, collect, planned
-from normtrial.claims.trials.launch import launch
 from normtrial.claims.trials.needs import Trial
 
+WORKERS = len(os.sched_getaffinity(0))
 A_RUN_S = 60.0  # where none has been timed yet: what trials are sized to
 
 
@@ -23,9 +24,10 @@ def seconds_of(trials: Iterable[Trial], found: Evidence) -> float:
     return sum(statistics.fmean(own[trial.arm]) if trial.arm in own else usual for trial in trials)
 
 
-def plan(claims: list[TrainingClaim], folder: Path, num_seeds: int | None = None, workers: int = 2) -> list[Trial]:
+def plan(
+    claims: list[TrainingClaim], found: Evidence, num_seeds: int | None = None, workers: int = WORKERS
+) -> list[Trial]:
     """Print runs and hours, claim by claim and together; the trials that are left."""
-    found = collect(claims, folder, num_seeds)
     for claim in claims:
         trials, later = planned([claim], found, num_seeds)
         left = [trial for trial in trials if trial not in found]
@@ -41,14 +43,22 @@ def plan(claims: list[TrainingClaim], folder: Path, num_seeds: int | None = None
 
 def run(
     claims: list[TrainingClaim],
+    every: list[TrainingClaim],
     folder: Path,
+    resolver: Resolver,
+    start: Callable[[list[Trial]], None],
     num_seeds: int | None = None,
-    start: Callable[[list[Trial]], None] = launch,
 ) -> Evidence:
-    """Train what is missing, choose rates, train the rest; may be stopped at any moment and called again."""
-    resolver, tried = Resolver(), set[Trial]()
+    """Train what is missing, choose rates, train the rest; may be stopped at any moment and called again.
+
+    Args:
+        claims: those asked for.
+        every: all claims, whose runs are kept as well.
+        start: trains trials.
+    """
+    tried = set[Trial]()
     while True:
-        found = collect(claims, folder, num_seeds, resolver)
+        found = collect(every, folder, resolver, num_seeds)
         trials, _ = planned(claims, found, num_seeds)
         left = [trial for trial in trials if trial not in found and trial not in tried]
         if not left:
