@@ -16,6 +16,8 @@ from tests.norms.options import settings
 
 CLAIMS = [one for one in load_claims().values() if isinstance(one, TrainingClaim)]
 
+ABOUT_TASKS = ("L04",)  # text against images
+
 
 @cache
 def composed(arm: str) -> Config:
@@ -64,7 +66,8 @@ def test_arms_of_a_contrast_are_of_one_task(claim: TrainingClaim) -> None:
     """What is compared differs in the model, in what the claim is about, and in nothing about the seed."""
     for reading in claim.readings.values():
         configs = [composed(arm_at(claim, arm, None)) for arm in reading.weights()]
-        assert len({config.data.source for config in configs}) == 1
+        sources = {config.data.source for config in configs}
+        assert len(sources) == 1 or claim.id in ABOUT_TASKS, sources
         assert len({arm_at(claim, arm, None) for arm in reading.weights()}) == len(configs)
 
 

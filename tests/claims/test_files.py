@@ -37,7 +37,7 @@ def test_what_is_kept_of_runs_needs_no_torch() -> None:
     ("old", "new", "message"),
     [
         ("smallest: 0.01", "smalest: 0.01", r"key 'prediction.smalest' does not exist; did you mean 'smallest'\?"),
-        ("family: made", "famly: made", r"key 'famly' does not exist; did you mean 'family'\?"),
+        ("family: made", "fmly: made", r"key 'fmly' does not exist; did you mean 'family'\?"),
         ("direction: down", "direction: dwn", r"prediction.direction 'dwn' does not exist; did you mean 'down'\?"),
         ("bn: 1, ln: -1", "bn: 1, lm: -1", r"readings.pre 'lm' does not exist; did you mean 'ln'\?"),
         ("bn: 1, ln: -1", "bn: 1, ln: -2", r"must sum to 0"),
@@ -46,7 +46,7 @@ def test_what_is_kept_of_runs_needs_no_torch() -> None:
         ("primary: pre", "primary: post", r"primary 'post' does not exist"),
         ("size: 0.07", "size: 0.001", r"size=0.001 must be at least smallest=0.01"),
         ("select: [100]", "select: [0]", r"a seed both selects and judges"),
-        ("kind: training", "kind: trainig", r"kind 'trainig' does not exist; did you mean 'training'\?"),
+        ("kind: training", "kind: trainings", r"kind 'trainings' does not exist; did you mean 'training'\?"),
         ("statement: BatchNorm is worse.\n", "", r"statement has no value"),
         ("read: final}", "read: final, target: 1.0}", r"target goes with steps_to_target"),
         ("control: none, ", "", r"needs a control or a shuffled metric"),

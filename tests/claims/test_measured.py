@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -74,9 +75,7 @@ def test_every_measurement_belongs_to_a_claim() -> None:
 
 def test_a_wrong_name_is_answered() -> None:
     claim = CLAIMS["C08"]
-    wrong = type(claim)(
-        **{name: getattr(claim, name) for name in claim.__dataclass_fields__} | {"measure": "frmula"}
-    )  # type: ignore[arg-type]
+    wrong = replace(claim, measure="frmula")
     with pytest.raises(ConfigError, match=r"C08: measure 'frmula' does not exist; did you mean 'formula'\?"):
         measure.measured_parts(wrong)
 

@@ -82,7 +82,7 @@ def median_interval(values: Sequence[float], alpha: float = ALPHA) -> Interval:
     >>> median_interval([1.0] * 10 + [2.0] * 10 + [99.0])
     Interval(estimate=2.0, low=1.0, high=2.0)
     """
-    found = stats.quantile_test(values, q=0.0, p=0.5).confidence_interval(1 - alpha)
+    found = stats.quantile_test(values, p=0.5).confidence_interval(1 - alpha)
     return Interval(float(np.median(values)), float(found.low), float(found.high))
 
 
