@@ -16,6 +16,7 @@ from normtrial.benchmark.norms.rows import Row, Shape, cases_of, measure
 from normtrial.benchmark.results import Results
 from normtrial.errors import not_one_of, require
 from normtrial.norms.catalogue import NORMS
+from normtrial.training.process.memory import keep_freed_memory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +34,7 @@ def run(given: argparse.Namespace) -> Results:
             raise not_one_of("--only", name, NORMS)
     clock, kind = clock_of(given)
     torch.manual_seed(0)
+    keep_freed_memory()  # as in every run: otherwise each call has its memory mapped anew
     rows: list[Row] = []
     for name in names:
         for padded in cases_of(name):

@@ -41,10 +41,10 @@ def draw(figure: Any, title: str, rows: list[Row]) -> None:
         axes.xaxis.set_major_formatter("{x:g}")
         axes.set_xlabel("time over " + ("torch's" if number else "the floor"), fontsize=9)
         tidy(axes, "" if number else f"{title}, {NAMES['both']}", "")
-    labels = [row.norm if not row.peers else f"{row.norm} : {row.peers[0].name}" for row in both]
+    labels = [row.norm if not row.peers else f"{row.norm}: {row.peers[0].name}" for row in both]
     figure.axes[0].set_yticks(range(len(both)), labels)
 
 
 def _quartiles(one: Comparison) -> str:
     low, high = one.quartiles
-    return f"{low:.2f} to {high:.2f}"
+    return f"{low:.2f}–{high:.2f}"

@@ -180,14 +180,14 @@ def _plain_rms_norm(x: Tensor) -> Tensor:
     return F.rms_norm(x, x.shape[-1:], eps=1e-6)
 
 
-LAYER_NORM, RMS_NORM = Peer("F.layer_norm", layer_norm), Peer("F.rms_norm", rms_norm)
+LAYER_NORM, RMS_NORM = Peer("layer_norm", layer_norm), Peer("rms_norm", rms_norm)
 NEAR_LAYER_NORM, NEAR_RMS_NORM = LAYER_NORM._replace(equal=False), RMS_NORM._replace(equal=False)
-BATCH_NORM = Peer("F.batch_norm, packed", packed_batch_norm)
-GATHERED = Peer("gather, F.batch_norm, scatter", gathered_batch_norm)
+BATCH_NORM = Peer("packed batch_norm", packed_batch_norm)
+GATHERED = Peer("gathered batch_norm", gathered_batch_norm)
 NEAR_BATCH_NORM = BATCH_NORM._replace(equal=False)
 PEERS: dict[str, tuple[Peer, ...]] = {
     "bn": (BATCH_NORM, GATHERED),
-    "bn_pos": (Peer("F.batch_norm, a channel a position", position_batch_norm, equal=False),),
+    "bn_pos": (Peer("batch_norm a position", position_batch_norm, equal=False),),
     "bn_token_rms": (NEAR_BATCH_NORM,),
     "rbn": (BATCH_NORM,),  # its fine is no part of the output
     "power": (NEAR_BATCH_NORM,),
@@ -195,23 +195,23 @@ PEERS: dict[str, tuple[Peer, ...]] = {
     "repbn": (NEAR_BATCH_NORM,),
     "ln": (LAYER_NORM,),
     "rms": (RMS_NORM, NEAR_LAYER_NORM),
-    "ada": (Peer("F.layer_norm, F.linear", adaptive(_plain_layer_norm, None)),),
+    "ada": (Peer("layer_norm, linear", adaptive(_plain_layer_norm, None)),),
     "ln_std_eps": (NEAR_LAYER_NORM,),
     "ln_std_eps_biased": (NEAR_LAYER_NORM,),
     "ln_alpha": (NEAR_LAYER_NORM,),
     "ln_detach": (NEAR_LAYER_NORM,),
-    "ln_seq": (Peer("F.layer_norm over (L, D)", sentence_layer_norm),),
-    "ln_seq_mask": (Peer("F.layer_norm over (L, D)", sentence_layer_norm, equal=False),),
-    "instance_mask": (Peer("F.instance_norm", instance_norm, equal=False),),
+    "ln_seq": (Peer("layer_norm of (L, D)", sentence_layer_norm),),
+    "ln_seq_mask": (Peer("layer_norm of (L, D)", sentence_layer_norm, equal=False),),
+    "instance_mask": (Peer("instance_norm", instance_norm, equal=False),),
     "rms_eps_out": (NEAR_RMS_NORM,),
     "rms_bias": (NEAR_RMS_NORM,),
     "prms": (NEAR_RMS_NORM,),
     "scale": (NEAR_RMS_NORM,),
     "rms_half": (NEAR_RMS_NORM,),
-    "ada_scalar": (Peer("F.layer_norm, F.linear", adaptive(_plain_layer_norm, 1)),),
-    "ada_rms": (Peer("F.rms_norm, F.linear", adaptive(_plain_rms_norm, None)),),
+    "ada_scalar": (Peer("layer_norm, linear", adaptive(_plain_layer_norm, 1)),),
+    "ada_rms": (Peer("rms_norm, linear", adaptive(_plain_rms_norm, None)),),
     "adanorm": (NEAR_LAYER_NORM,),
-    "dyt": (Peer("torch.tanh", pointwise(torch.tanh, 1)),),
-    "derf": (Peer("torch.erf", pointwise(torch.erf, 2)),),
+    "dyt": (Peer("tanh", pointwise(torch.tanh, 1)),),
+    "derf": (Peer("erf", pointwise(torch.erf, 2)),),
     "none": (Peer("the input", identity),),
 }
