@@ -2,6 +2,7 @@
 
 import math
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,9 +37,7 @@ def test_fixed_costs_at_small_sizes_do_not_count() -> None:
 
 
 def test_a_linear_axis_is_seen_as_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(
-        AXES, "toy", Axis("sleep", "naps", 4, lambda size, folder, cache: lambda: time.sleep(size / 500))
-    )
+    monkeypatch.setitem(AXES, "toy", Axis("sleep", "naps", 4, lambda size, place: lambda: time.sleep(size / 500)))
     given = SimpleNamespace(only=["toy"], sizes=4, cache=tmp_path, pairs=2, cpu_time=False)
     results = scale.run(given)  # type: ignore[arg-type]
     toy = results.more["axes"]["toy"]
@@ -48,8 +47,9 @@ def test_a_linear_axis_is_seen_as_one(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 def test_a_step_has_the_size_that_was_asked_for(tmp_path: Path) -> None:
-    take = step(tmp_path, "model.num_layers=1", "data.batch_size=2", "data.max_len=8", "data.vocab_size=512")
-    take()
+    with ExitStack() as stack:
+        sizes = ("model.num_layers=1", "data.batch_size=2", "data.max_len=8", "data.vocab_size=512")
+        step(tmp_path, stack, *sizes)()
     (row,) = read_json_lines(tmp_path / "metrics.jsonl")
     assert row["train/loss_nats"] == pytest.approx(math.log(512), abs=0.5)
     batch = made_up(compose("data=sotu", "data.batch_size=2", "data.max_len=8", "data.vocab_size=512").data)

@@ -9,6 +9,7 @@ import argparse
 import statistics
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from rich.table import Table
 from normtrial.benchmark.command import clock_of
 from normtrial.benchmark.pairs import Clock, Repeated
 from normtrial.benchmark.results import Results, table_of
-from normtrial.benchmark.scale.axes import AXES, Axis
+from normtrial.benchmark.scale.axes import AXES, Axis, Place
 from normtrial.benchmark.scale.fit import Power, fit
 from normtrial.errors import not_one_of, require
 from normtrial.report.style import COLOURS, GREY, tidy
@@ -47,8 +48,8 @@ def run(given: argparse.Namespace) -> Results:
     for name in names:
         axis = AXES[name]
         sizes = [axis.smallest * 2**doubled for doubled in range(given.sizes)]
-        with tempfile.TemporaryDirectory() as folder:
-            seconds = timed(axis, sizes, Path(folder), given.cache, given.pairs, clock)
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+            seconds = timed(axis, sizes, Place(Path(folder), given.cache, stack), given.pairs, clock)
         powers[name] = fit(sizes, seconds)
         more[name] = about(axis, sizes, seconds, powers[name])
         print(f"{name}: {powers[name].exponent:.2f}", file=sys.stderr, flush=True)
@@ -63,15 +64,13 @@ def run(given: argparse.Namespace) -> Results:
     )
 
 
-def timed(
-    axis: Axis, sizes: list[int], folder: Path, cache: Path, num_rounds: int, clock: Clock
-) -> list[list[float]]:
+def timed(axis: Axis, sizes: list[int], place: Place, num_rounds: int, clock: Clock) -> list[list[float]]:
     """Of every size the seconds of one time, a number a round; the first round, which warms up, does not count."""
-    works = [Repeated(axis.work(size, folder, cache), clock) for size in sizes]
+    turns = [Repeated(axis.turn(size, place), clock) for size in sizes]
     for _ in range(num_rounds + 1):
-        for work in works:
-            work()
-    return [work.seconds[1:] for work in works]
+        for turn in turns:
+            turn()
+    return [turn.seconds[1:] for turn in turns]
 
 
 def about(axis: Axis, sizes: list[int], seconds: list[list[float]], power: Power) -> dict[str, Any]:

@@ -2,17 +2,26 @@
 
 import io
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from normtrial.benchmark.overhead import Turn
 from normtrial.benchmark.scale.steps import HEAD_WIDTH, step
 from normtrial.benchmark.scale.store import fill
 from normtrial.records import list_runs
 from normtrial.report.comparison import print_comparison
 
-Work = Callable[[], None]
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an axis is measured: an empty folder, tokenized text, and what is closed at the end."""
+
+    folder: Path
+    cache: Path
+    stack: ExitStack
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +32,18 @@ class Axis:
         of: what is timed.
         unit: of the size.
         smallest: the first; each following is twice as large.
-        work: what is timed at a size, given an empty folder and the cache of tokenized text.
+        turn: gives what is timed at a size.
     """
 
     of: str
     unit: str
     smallest: int
-    work: Callable[[int, Path, Path], Work]
+    turn: Callable[[int, Place], Turn]
 
 
-def stepping(overrides: Callable[[int], tuple[str, ...]]) -> Callable[[int, Path, Path], Work]:
-    """Steps of a model or on data of that size."""
-    return lambda size, folder, cache: step(folder / str(size), *overrides(size))
+def stepping(overrides: Callable[[int], tuple[str, ...]]) -> Callable[[int, Place], Turn]:
+    """A step of a model or on data of that size."""
+    return lambda size, place: step(place.folder / str(size), place.stack, *overrides(size))
 
 
 def wide(size: int) -> tuple[str, ...]:
@@ -42,12 +51,13 @@ def wide(size: int) -> tuple[str, ...]:
     return (f"model.d_model={size}", f"model.num_heads={size // HEAD_WIDTH}", f"model.d_ff={4 * size}")
 
 
-def comparing(size: int, folder: Path, cache: Path) -> Work:
+def comparing(size: int, place: Place) -> Turn:
     """The table of a store of so many runs."""
-    fill(folder / str(size), size, cache)
+    store = place.folder / str(size)
+    fill(store, size, place.cache)
 
     def compare() -> None:
-        print_comparison(list_runs(folder / str(size)), console=Console(file=io.StringIO(), width=120))
+        print_comparison(list_runs(store), console=Console(file=io.StringIO(), width=120))
 
     return compare
 

@@ -1,12 +1,11 @@
 """Training steps of a language model whose size is given, on made-up tokens."""
 
-import itertools
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
-from normtrial.benchmark.overhead import bare
+from normtrial.benchmark.overhead import Turn, bare, turns
 from normtrial.config import compose
 from normtrial.data.config import TextConfig
 from normtrial.data.dataset import FACTS
@@ -19,17 +18,11 @@ HEAD_WIDTH = 32
 BATCHES = 16  # of training, until they come again
 
 
-def step(folder: Path, *overrides: str) -> Callable[[], None]:
+def step(folder: Path, stack: ExitStack, *overrides: str) -> Turn:
     """A function that takes the next step of a bare loop: forward, loss, backward, clip, AdamW, a row on disk."""
     usual = (f"data.batch_size={BATCH_SIZE}", f"data.max_len={MAX_LEN}", f"data.vocab_size={VOCAB_SIZE}")
     config = compose(*SMALL, *usual, *overrides)
-    loop, numbers = bare(config, folder, made_up(config.data)), itertools.count(1)
-
-    def take() -> None:
-        loop.progress.step = number = next(numbers)
-        loop._step(number)
-
-    return take
+    return turns(bare(config, folder, made_up(config.data)), 1, stack)
 
 
 def made_up(config: TextConfig) -> PackedWindows:
