@@ -1,6 +1,7 @@
 """What things cost on this machine, by pairs: prints a table, keeps JSON and a figure in results/benchmarks/.
 
     python scripts/benchmark.py overhead [norm=bn data=bbc …]
+    python scripts/benchmark.py norm [--only rms ln …]
     python scripts/benchmark.py <command> --help
 
 Every file says how fast this machine multiplies and copies, measured in the same run.
