@@ -107,6 +107,8 @@ def table(title: str, axes: dict[str, dict[str, Any]]) -> Table:
 
 def draw(figure: Any, axes: dict[str, dict[str, Any]], powers: dict[str, Power]) -> None:
     """A panel an axis, both scales logarithmic: every time, the medians, the power where it was fitted."""
+    from matplotlib.ticker import LogLocator
+
     columns = min(3, len(axes))
     rows = -(-len(axes) // columns)
     figure.set_size_inches(3.2 * columns, 2.7 * rows)
@@ -120,6 +122,7 @@ def draw(figure: Any, axes: dict[str, dict[str, Any]], powers: dict[str, Power])
         panel.set_xscale("log", base=2)
         panel.set_xticks(axis["sizes"], [f"{size:,}" for size in axis["sizes"]])
         panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         panel.yaxis.set_major_formatter("{x:g}")
         panel.tick_params(which="minor", labelleft=False)
         panel.set_xlabel(axis["unit"], fontsize=8)
