@@ -56,7 +56,8 @@ class BatchNorm(RunningNorm):
         num = len(x_ND) if counted_N is None else int(counted_N.sum())
         if not self.require_enough(num, num >= self.min_valid_tokens):
             return super()._at_counted(x_ND, counted_N)
-        y_ND, mean, variance = batch_norm(x_ND, *self._affine_in(x_ND.dtype), self.eps, counted_N)
+        weight, bias = self._affine_in(x_ND.dtype)
+        y_ND, mean, variance = batch_norm(x_ND, weight, bias, self.eps, counted_N)
         self._seen(Moments(mean, variance, mean.new_full((1,), num)))
         return y_ND
 
@@ -81,8 +82,9 @@ class BatchNorm(RunningNorm):
             return torch.native_batch_norm(x_ND, weight, bias, mean, variance, False, self.momentum, self.eps)[0]
         return self.learned(standardize(x_ND, mean, variance, self.eps))
 
-    def _affine_in(self, dtype: torch.dtype) -> list[Tensor | None]:
-        return [None if p is None else p.to(dtype) for p in (self.weight, self.bias)]
+    def _affine_in(self, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
+        weight, bias = (None if p is None else p.to(dtype) for p in (self.weight, self.bias))
+        return weight, bias
 
     def _moments(self, x_ND: Tensor, num_positions: int) -> Moments:
         """Mean, biased variance (D,) and number of what is counted."""
