@@ -18,12 +18,11 @@ from normtrial.data.batch import Batch
 NAME = "transformers, Trainer"
 UNLIKE = "BERT is Post-LN, with a pooler, a norm after the embedding and embeddings of segments"
 PACKAGES = ("transformers", "accelerate")
-FUSED: dict[str, Any] = {"attn_implementation": "sdpa"}  # what any configuration takes
 QUIET = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TRANSFORMERS_VERBOSITY": "error"}
 
 
 def build(shape: Shape) -> nn.Module:
-    """From a configuration; dropout where ours is, attention in torch's fused kernel, exact GELU."""
+    """From a configuration; dropout where ours is, exact GELU; attention is in torch's fused kernel by default."""
     os.environ.update(QUIET)  # before the import, which reads them
     import transformers  # pyright: ignore[reportMissingImports]
 
@@ -43,7 +42,6 @@ def build(shape: Shape) -> nn.Module:
             bos_token_id=0,
             eos_token_id=0,
             use_cache=False,
-            **FUSED,
         )
         return transformers.GPT2LMHeadModel(config)
     config = transformers.BertConfig(
@@ -58,8 +56,8 @@ def build(shape: Shape) -> nn.Module:
         attention_probs_dropout_prob=0.0,
         type_vocab_size=1,
         problem_type="single_label_classification",
-        **FUSED | {"num_labels": shape.num_outputs},
     )
+    config.num_labels = shape.num_outputs
     return transformers.BertForSequenceClassification(config)
 
 
