@@ -144,6 +144,13 @@ def test_an_error_in_a_held_loop_is_raised_to_whoever_takes_a_turn() -> None:
 
 
 @pytest.mark.slow
+def test_sides_in_processes_of_their_own(overrides: list[str]) -> None:
+    found = step.measured("a name", bare, overrides, 7, 1, "CPU time", apart=True)
+    assert len(found["comparison"].ratios) == 7
+    assert found["ours"]["parameters"] == found["theirs"]["parameters"] > 0
+
+
+@pytest.mark.slow
 def test_peak_memory_of_both_sides(overrides: list[str]) -> None:
     peaks = memory.peaks(ours.configured(*overrides), ["log=file", *overrides], 1)
     for side in ("bare", "ours"):

@@ -5,30 +5,26 @@ record and default probes. The others are a loop written by hand, the same model
 loop, transformers with its Trainer, and Lightning. All see the same batches in float32, made by our data layer
 within the step. Peers come with the extra `bench`; those that are not installed are left out.
 
-Both sides run in this process, which keeps freed memory as our runs do; by themselves the others would not.
+Both sides run in this process, which keeps freed memory in huge pages as our runs do; by themselves the others
+would not. With `--apart` each side has a process of its own and what malloc is by itself: what a user gets.
 """
 
 import argparse
 import itertools
 import statistics
 import sys
-import tempfile
-from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from normtrial.benchmark import machine
 from normtrial.benchmark.command import add_overrides, clock_of
-from normtrial.benchmark.pairs import Clock, Comparison, paired_seconds
+from normtrial.benchmark.pairs import Comparison, paired_seconds
 from normtrial.benchmark.results import Results, table_of
 from normtrial.benchmark.steps import bare, hugging_face, lightning_loop, memory, ours, xtransformers
-from normtrial.benchmark.steps.held import Held, share_one_arena
 from normtrial.benchmark.steps.shape import total_flops
-from normtrial.config import Config
+from normtrial.benchmark.steps.sides import Apart, Here, Side
 from normtrial.errors import not_one_of
-from normtrial.training.process.memory import keep_freed_memory
 
 PEERS: dict[str, ModuleType] = {
     "bare": bare,
@@ -52,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         known = ",".join(names)
         parser.add_argument(option, type=_names, default=known, metavar="A,B", help=f"{about} (default {known})")
     parser.add_argument("--steps", type=int, default=10, help="of a turn (default 10)")
+    parser.add_argument(
+        "--apart", action="store_true", help="each side in a process of its own, with its own malloc"
+    )
     parser.add_argument("--no-memory", action="store_true", help="leave out the runs that measure peak memory")
 
 
@@ -61,20 +60,18 @@ def run(given: argparse.Namespace) -> Results:
         for name in getattr(given, what):
             if name not in allowed:
                 raise not_one_of(f"--{what}", name, allowed)
-    clock, kind = clock_of(given)
-    peers = {name: PEERS[name] for name in given.peers if is_installed(name)}
+    _, kind = clock_of(given)
+    peers = [PEERS[name] for name in given.peers if is_installed(name)]
     asked = {
         f"{task} {size}": [TASKS[task], f"model={size}", *given.overrides]
         for task, size in itertools.product(given.tasks, given.sizes)
     }
     # All of them first: what is refused is refused before anything is measured.
     cases = {case: ours.configured(*overrides) for case, overrides in asked.items()}
-    keep_freed_memory()
-    share_one_arena()
     found = [
-        measured(f"{case}: {PEERS[name].NAME}", config, peer, given.pairs, given.steps, clock)
-        for case, config in cases.items()
-        for name, peer in peers.items()
+        measured(f"{case}: {peer.NAME}", peer, overrides, given.pairs, given.steps, kind, given.apart)
+        for case, overrides in asked.items()
+        for peer in peers
     ]
     peaks = {
         case: memory.peaks(config, ["log=file", *asked[case]], given.threads)
@@ -82,10 +79,12 @@ def run(given: argparse.Namespace) -> Results:
         if not given.no_memory
     }
     return Results(
-        title=f"Training steps, {' '.join(['norm=ln placement=pre', *given.overrides])}",
+        title=" ".join(
+            ["Training steps, norm=ln placement=pre", *given.overrides, "(apart)" * given.apart]
+        ).strip(),
         unit=f"tokens/s ({kind}), ours over theirs",
         comparisons=[one.pop("comparison") for one in found],
-        more={"steps": given.steps, "sides": found, "peak_mib": peaks},
+        more={"steps": given.steps, "apart": given.apart, "sides": found, "peak_mib": peaks},
         tables=[sides_table(found), *([memory_table(peaks)] if peaks else [])],
     )
 
@@ -103,43 +102,33 @@ def is_installed(name: str) -> bool:
 
 
 def measured(
-    name: str, config: Config, peer: ModuleType, num_pairs: int, num_steps: int, clock: Clock
+    name: str, peer: ModuleType, overrides: list[str], num_pairs: int, num_steps: int, clock: str, apart: bool
 ) -> dict[str, Any]:
     """Ours and theirs by turns: the comparison; of each side parameters, tokens/s and share of the GEMM rate."""
+    config = ours.configured(*overrides)
     data = ours.data_of(config)
-    shape = ours.shape_of(config, data)
     batches = [data.train_batch(step, config.seed) for step in range(num_steps)]
-
-    def held(train: Callable[..., None]) -> Held:
-        return Held(train, lambda step: data.train_batch(step, config.seed), num_steps)
-
-    with tempfile.TemporaryDirectory() as folder:
-        loop = ours.loop_of(config, Path(folder) / "ours")
-        model = peer.build(shape)
-        mine = held(ours.trainer(loop))
-        theirs = held(lambda given: peer.train(shape, model, given, Path(folder) / "theirs"))
-        try:
-            seconds = paired_seconds(mine, theirs, num_pairs, clock)
-        finally:
-            mine.close()
-            theirs.close()
-            loop.s.sinks.finish({"status": "finished", "steps": 0})
-    comparison = Comparison(name, [one / other for other, one in seconds])
+    tokens, flops = sum(batch.num_tokens for batch in batches), total_flops(ours.shape_of(config, data), batches)
+    sides: list[Side] = []
+    try:
+        for module in (None, peer.__name__):
+            sides.append((Apart if apart else Here)(module, overrides, num_steps, clock))
+        seconds = paired_seconds(sides[0], sides[1], num_pairs, lambda: sum(side.spent for side in sides))
+    finally:
+        for side in sides:
+            side.close()
+    comparison = Comparison(name, [theirs / mine for mine, theirs in seconds])
     print(f"{name}: {comparison.median:.3f}", file=sys.stderr, flush=True)
-    tokens = sum(batch.num_tokens for batch in batches)
-    flops = total_flops(shape, batches)
-    sides = {
-        side: {
-            "parameters": sum(p.numel() for p in trained.parameters()),
+    medians = [statistics.median(taken) for taken in zip(*seconds, strict=True)]
+    figures = {
+        whose: {
+            "parameters": side.num_parameters,
             "tokens_per_s": tokens / taken,
             "gemm_share": flops / taken / 1e9 / machine.rates()["gemm_gflops"],
         }
-        for side, trained, taken in (
-            ("ours", loop.s.model, statistics.median(pair[0] for pair in seconds)),
-            ("theirs", model, statistics.median(pair[1] for pair in seconds)),
-        )
+        for whose, side, taken in zip(("ours", "theirs"), sides, medians, strict=True)
     }
-    return {"name": name, "comparison": comparison, **sides, "unlike": getattr(peer, "UNLIKE", "")}
+    return {"name": name, "comparison": comparison, **figures, "unlike": getattr(peer, "UNLIKE", "")}
 
 
 def sides_table(found: list[dict[str, Any]]) -> Any:

@@ -76,6 +76,9 @@ def trainer(loop: Loop) -> Callable[[Iterator[Batch]], None]:
 
     def train(batches: Iterator[Batch]) -> None:
         loop.s.data.train_batch = lambda step, seed: next(batches)  # type: ignore[method-assign]
-        loop.run()
+        try:
+            loop.run()
+        finally:
+            loop.s.sinks.finish({"status": "finished", "steps": 0})
 
     return train
