@@ -6,7 +6,6 @@ Turns follow each other all the same, and neither process works while the other 
 """
 
 import multiprocessing
-import os
 import tempfile
 import time
 from importlib import import_module
@@ -21,6 +20,7 @@ from normtrial.benchmark.steps import ours
 from normtrial.benchmark.steps.held import Held, share_one_arena
 from normtrial.training.process.memory import keep_freed_memory
 
+PATIENCE = 20  # seconds
 CLOCKS: dict[str, Clock] = {"wall time": time.perf_counter, "CPU time": time.process_time}
 
 
@@ -98,7 +98,8 @@ class Apart:
         """End the process."""
         if self._process.is_alive():
             self._pipe.send(False)
-            self._process.join()
+            self._process.join(PATIENCE)
+            self._process.kill()  # where a loop of others has left a thread behind that does not end
 
     def _answer(self) -> float:
         found: Any = self._pipe.recv()
@@ -118,4 +119,3 @@ def _serve(pipe: Connection, num_threads: int, given: tuple[Any, ...]) -> None:
         side.close()
     except Exception as error:
         pipe.send(error)
-    os._exit(0)  # loops of others leave threads and handlers behind
