@@ -2,6 +2,7 @@
 
     python scripts/benchmark.py overhead [norm=bn data=bbc …]
     python scripts/benchmark.py norm [--only rms ln …]
+    python scripts/benchmark.py step [--tasks lm --sizes tiny]
     python scripts/benchmark.py <command> --help
 
 Every file says how fast this machine multiplies and copies, measured in the same run.
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from normtrial.benchmark import norms, overhead, scale, startup
+from normtrial.benchmark import norms, overhead, scale, startup, step
 from normtrial.benchmark.command import add_common_arguments, prepare
 from normtrial.benchmark.results import keep, show
 from normtrial.errors import ConfigError
@@ -23,6 +24,7 @@ COMMANDS: dict[str, ModuleType] = {
     "norm": norms,
     "scale": scale,
     "startup": startup,
+    "step": step,
 }
 
 

@@ -86,6 +86,9 @@ def probing(name: str, loop: Loop, folder: Path, config: Config) -> None:
     loop.s.probes = build_probes(probe, loop.s.model.sites(blocks=True))  # type: ignore[operator]
 
 
+shipped_probes: Instrument = partial(probing, "default")
+
+
 def forensic(loop: Loop, folder: Path, config: Config) -> None:
     """Buffers are kept in front of every step."""
     del loop.s.forensics.remember  # the class's own again
@@ -122,13 +125,13 @@ def watched_by_wandb(loop: Loop, folder: Path, config: Config) -> None:
 
 INSTRUMENTS: dict[str, list[Instrument]] = {
     "nothing (how far pairs can be trusted)": [],
-    "probe=default": [partial(probing, "default")],
+    "probe=default": [shipped_probes],
     "probe=all": [partial(probing, "all")],
     "forensics": [forensic],
     "progress bar": [barred],
     "W&B offline": [mirrored],
     SAVING: [saving],
-    "all as shipped, without checkpoints": [partial(probing, "default"), forensic, barred, mirrored],
+    "all as shipped, without checkpoints": [shipped_probes, forensic, barred, mirrored],
     "for comparison: wandb.watch": [watched_by_wandb],
     "for comparison: detect_anomaly": [],
 }

@@ -10,22 +10,31 @@ from typing import Any
 Clock = Callable[[], float]
 
 
-def paired_ratios(
+def paired_seconds(
     one: Callable[[], Any], other: Callable[[], Any], num_pairs: int = 9, clock: Clock = time.perf_counter
-) -> list[float]:
-    """Time of `other` over that of `one`, from pairs that follow each other: A B B A A B …
+) -> list[tuple[float, float]]:
+    """Times of `one` and of `other`, from pairs that follow each other: A B B A A B …
 
-    A machine that is busy with something else slows both of a pair alike, so their ratio says more than two means.
     The order within a pair alternates, and the first pair, which warms up, does not count. `time.process_time` as
     clock counts this process's own CPU time, which steadies the ratio further where all the work is in it. Work on
     a GPU must synchronize at its end.
     """
-    ratios = []
+    found = []
     for pair in range(num_pairs + 1):
         first, second = (one, other) if pair % 2 else (other, one)
-        seconds = [_seconds(first, clock), _seconds(second, clock)]
-        ratios.append(seconds[1] / seconds[0] if pair % 2 else seconds[0] / seconds[1])
-    return ratios[1:]
+        seconds = _seconds(first, clock), _seconds(second, clock)
+        found.append(seconds if pair % 2 else seconds[::-1])
+    return found[1:]
+
+
+def paired_ratios(
+    one: Callable[[], Any], other: Callable[[], Any], num_pairs: int = 9, clock: Clock = time.perf_counter
+) -> list[float]:
+    """Time of `other` over that of `one`, from `paired_seconds`.
+
+    A machine that is busy with something else slows both of a pair alike, so their ratio says more than two means.
+    """
+    return [theirs / ours for ours, theirs in paired_seconds(one, other, num_pairs, clock)]
 
 
 def ratios_of_short(
