@@ -6,7 +6,17 @@ from typing import Any
 
 from normtrial.records import RunFolder
 from normtrial.report.arms import Arm, Run, group
-from normtrial.report.style import DIVERGED, TRIVIAL, Series, line_style, new_figure, save, series, tidy, zoom
+from normtrial.report.figures.style import (
+    DIVERGED,
+    TRIVIAL,
+    Series,
+    line_style,
+    new_figure,
+    save,
+    series,
+    tidy,
+    zoom,
+)
 
 PANELS = {"train/loss_nats": "Training loss", "val/loss_nats": "Validation loss"}
 
