@@ -1,6 +1,6 @@
 """The overlay figure of a sweep: each arm's mean learning curve with the range of its seeds."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,61 +10,70 @@ from normtrial.report.figures.style import (
     DIVERGED,
     TRIVIAL,
     Series,
+    legend_outside,
     line_style,
+    marked_style,
     new_figure,
     save,
     series,
     tidy,
     zoom,
 )
+from normtrial.training.metrics import find
 
 PANELS = {"train/loss_nats": "Training loss", "val/loss_nats": "Validation loss"}
+Read = Callable[[Run], list[dict[str, Any]]]  # the rows that a run has logged
+
+
+def read_metrics(run: Run) -> list[dict[str, Any]]:
+    """From the run's folder."""
+    return run.folder.read_metrics()
 
 
 def draw_overlay(folders: Iterable[RunFolder], path: Path) -> Path:
-    """Draw training and validation loss of all arms into `path`.
+    """Draw training and validation loss of all arms into `path`."""
+    return save(learning_curves(group(folders), PANELS), path)
+
+
+def learning_curves(arms: list[Arm], panels: Mapping[str, str], read: Read = read_metrics) -> Any:
+    """A figure with a panel a metric (name and title), each arm's mean with the range of its seeds.
 
     The mean stands only where every run of the arm has a finite value: averaging the survivors would make an
     arm look better for having lost a run. A diverged run is drawn by itself, up to a cross.
     """
-    arms = group(folders)
     columns = 1 + (len(arms) - 1) // 24
-    figure = new_figure(9.5 + 1.5 * (columns - 1), max(6.0, 0.24 * len(arms) / columns + 2))
-    panels = figure.subplots(len(PANELS), 1, sharex=True)
+    height = max(3.0 * len(panels), 0.24 * len(arms) / columns + 2)
+    figure = new_figure(9.5 + 1.5 * (columns - 1), height)
+    panel_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     handles: dict[str, Any] = {}
-    for axes, (metric, title) in zip(panels, PANELS.items(), strict=True):
-        tidy(axes, title, "nats")
+    for axes, (metric, title) in zip(panel_axes, panels.items(), strict=True):
+        found = find(metric)
+        tidy(axes, title, found.unit if found and found.unit != "1" else "")
         shown: list[float] = []
         for index, arm in enumerate(arms):
-            line, values = draw_arm(axes, arm, metric, line_style(index))
+            line, values = draw_arm(axes, arm, [series(read(run), metric) for run in arm.runs], index)
             handles.setdefault(legend_label(arm), line)
             shown += values
-        trivial = {value for arm in arms if (value := arm.average("trivial:loss_nats")) is not None}
+        trivial = {
+            value for arm in arms if (value := arm.average(f"trivial:{metric.rsplit('/', 1)[1]}")) is not None
+        }
         if len(trivial) == 1:
             handles["trivial predictor"] = axes.axhline(*trivial, **TRIVIAL)
         zoom(axes, shown, max(trivial, default=None))
-    panels[-1].set_xlabel("step", fontsize=9)
+    panel_axes[-1].set_xlabel("step", fontsize=9)
     if any(arm.count("diverged") for arm in arms):
-        handles["diverged"] = mark = panels[0].plot([], [], linestyle="", **DIVERGED)[0]
+        handles["diverged"] = mark = panel_axes[0].plot([], [], linestyle="", **DIVERGED)[0]
         mark.set_label("diverged")
     if handles:
-        figure.legend(
-            list(handles.values()),
-            list(handles),
-            loc="outside right upper",
-            fontsize=8,
-            frameon=False,
-            ncols=columns,
-        )
-    return save(figure, path)
+        legend_outside(figure, handles, columns)
+    return figure
 
 
-def draw_arm(axes: Any, arm: Arm, metric: str, style: dict[str, Any]) -> tuple[Any, list[float]]:
+def draw_arm(axes: Any, arm: Arm, curves: list[Series], index: int) -> tuple[Any, list[float]]:
     """Draw an arm's mean and range, and its diverged runs; the line for the legend, and every value shown."""
-    curves = [curve_of(run, metric) for run in arm.runs]
     steps, low, mean, high = mean_and_range(curves)
-    marker = "o" if len(steps) < 3 else None
-    (line,) = axes.plot(steps, mean, marker=marker, markersize=4, **style)
+    style = marked_style(index, len(steps))
+    (line,) = axes.plot(steps, mean, **style)
     axes.fill_between(steps, low, high, color=style["color"], alpha=0.13, linewidth=0)
     shown = [*low, *high]
     for run, (run_steps, values) in zip(arm.runs, curves, strict=True):
@@ -72,15 +81,10 @@ def draw_arm(axes: Any, arm: Arm, metric: str, style: dict[str, Any]) -> tuple[A
             finite = [(step, value) for step, value in zip(run_steps, values, strict=True) if value == value]
             if not finite:
                 continue
-            axes.plot(*zip(*finite, strict=True), **style | {"linewidth": 0.8})
+            axes.plot(*zip(*finite, strict=True), **line_style(index) | {"linewidth": 0.8})
             axes.plot(*finite[-1], **DIVERGED, zorder=5)
             shown += [value for _, value in finite]
     return line, shown
-
-
-def curve_of(run: Run, metric: str) -> Series:
-    """Steps and values of one metric of one run."""
-    return series(run.folder.read_metrics(), metric)
 
 
 def mean_and_range(curves: list[Series]) -> tuple[list[int], list[float], list[float], list[float]]:

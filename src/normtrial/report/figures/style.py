@@ -8,6 +8,7 @@ from typing import Any
 # Okabe & Ito (2008), "Color Universal Design", without yellow (invisible on white); black first.
 COLOURS = ("#000000", "#E69F00", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
+MARKERS = "osD^vP*"  # one more than the dashes, so that marker and dashes rarely agree between two lines
 GREY = "#777777"
 TRIVIAL: dict[str, Any] = {"color": GREY, "linestyle": (0, (2, 2)), "linewidth": 1.2}
 DIVERGED: dict[str, Any] = {"color": "#D55E00", "marker": "X", "markersize": 9, "markeredgecolor": "black"}
@@ -23,6 +24,16 @@ def line_style(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "linestyle": dashes, "linewidth": 1.5}
 
 
+def marked_style(index: int, num_points: int) -> dict[str, Any]:
+    """The same with a marker now and then: what tells lines apart in grey."""
+    every = max(1, num_points // 6)
+    return line_style(index) | {
+        "marker": MARKERS[index % len(MARKERS)],
+        "markersize": 4.5,
+        "markevery": (index * every // 3 % every, every),
+    }
+
+
 def new_figure(width: float, height: float) -> Any:
     """An empty figure on the Agg canvas; no pyplot, so nothing global and no display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -31,6 +42,20 @@ def new_figure(width: float, height: float) -> Any:
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def legend_outside(figure: Any, handles: dict[str, Any], columns: int = 1) -> None:
+    """A legend to the right of everything, its lines long enough to show their dashes."""
+    figure.legend(
+        list(handles.values()),
+        list(handles),
+        loc="outside right upper",
+        fontsize=8,
+        frameon=False,
+        ncols=columns,
+        handlelength=3.4,
+        labelspacing=0.6,
+    )
 
 
 def tidy(axes: Any, title: str, y_label: str) -> None:
