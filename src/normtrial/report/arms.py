@@ -174,11 +174,16 @@ def choice(leaf: str) -> str:
 
 def name_of(config: dict[str, Any], told: list[str]) -> str:
     """A name that says these leaves of a configuration."""
-    return " ".join(_label(leaf, config[leaf]) for leaf in told) or _common_name(config)
+    return " ".join(_label(leaf, config) for leaf in told) or _common_name(config)
 
 
-def _label(leaf: str, value: Any) -> str:
-    return str(value) if leaf == choice(leaf) else f"{leaf.split('.', 1)[-1]}={value}"
+def _label(leaf: str, config: dict[str, Any]) -> str:
+    if leaf == choice(leaf):
+        return str(config[leaf])
+    # An eps is the norm's, which is what is studied; the optimizer's is named in full.
+    name = leaf.split(".", 1)[-1]
+    taken = not leaf.startswith("norm.") and f"norm.{name}" in config
+    return f"{leaf if taken else name}={config[leaf]}"
 
 
 def _common_name(config: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from normtrial.report.arms import Arm, name_of
-from normtrial.report.figures.style import new_figure, tidy
+from normtrial.report.figures.style import PAGE_WIDTH, new_figure, tidy
 from normtrial.report.outcome import Outcome
 from normtrial.report.table.rows import Row, decimal, mean_of
 
@@ -67,7 +67,7 @@ def difference_maps(rows: list[Row], outcome: Outcome) -> Any:
         default=0.0,
     )
     heights = [0.9 + 0.55 * len(paddings(part)) for part in found.values()]
-    figure = new_figure(9.5, sum(heights))
+    figure = new_figure(PAGE_WIDTH, sum(heights))
     panels = figure.subplots(len(found), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, (name, part) in zip(panels, found.items(), strict=True):
         draw_cells(axes, part, most or 1.0, outcome)

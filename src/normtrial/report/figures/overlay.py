@@ -10,7 +10,7 @@ from normtrial.report.figures.style import (
     DIVERGED,
     TRIVIAL,
     Series,
-    legend_outside,
+    legend,
     line_style,
     marked_style,
     new_figure,
@@ -21,7 +21,9 @@ from normtrial.report.figures.style import (
 )
 from normtrial.training.metrics import find
 
-PANELS = {"train/loss_nats": "Training loss", "val/loss_nats": "Validation loss"}
+SMOOTHED = 5  # logged rows of training in a mean; single batches would hide one arm behind the other
+PANELS = {"train/loss_nats": f"Training loss, mean of {SMOOTHED} rows", "val/loss_nats": "Validation loss"}
+WIDTH = 150  # letters beside each other in a legend as wide as the figure
 Read = Callable[[Run], list[dict[str, Any]]]  # the rows that a run has logged
 
 
@@ -41,32 +43,45 @@ def learning_curves(arms: list[Arm], panels: Mapping[str, str], read: Read = rea
     The mean stands only where every run of the arm has a finite value: averaging the survivors would make an
     arm look better for having lost a run. A diverged run is drawn by itself, up to a cross.
     """
-    columns = 1 + (len(arms) - 1) // 24
-    height = max(3.0 * len(panels), 0.24 * len(arms) / columns + 2)
-    figure = new_figure(9.5 + 1.5 * (columns - 1), height)
-    panel_axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+    columns = max(1, min(4, WIDTH // max(len(legend_label(arm)) for arm in arms)))
+    figure = new_figure(4.0 * len(panels), 3.6 + 0.2 * (len(arms) + 2) / columns)
+    panel_axes = figure.subplots(1, len(panels), squeeze=False)[0]
     handles: dict[str, Any] = {}
     for axes, (metric, title) in zip(panel_axes, panels.items(), strict=True):
         found = find(metric)
         tidy(axes, title, found.unit if found and found.unit != "1" else "")
         shown: list[float] = []
         for index, arm in enumerate(arms):
-            line, values = draw_arm(axes, arm, [series(read(run), metric) for run in arm.runs], index)
+            line, values = draw_arm(axes, arm, [curve_of(read(run), metric) for run in arm.runs], index)
             handles.setdefault(legend_label(arm), line)
             shown += values
-        trivial = {
-            value for arm in arms if (value := arm.average(f"trivial:{metric.rsplit('/', 1)[1]}")) is not None
-        }
+        name = metric.rsplit("/", 1)[1]
+        trivial = {value for arm in arms if (value := arm.average(f"trivial:{name}")) is not None}
         if len(trivial) == 1:
             handles["trivial predictor"] = axes.axhline(*trivial, **TRIVIAL)
         zoom(axes, shown, max(trivial, default=None))
-    panel_axes[-1].set_xlabel("step", fontsize=9)
+        axes.set_xlabel("step", fontsize=9)
     if any(arm.count("diverged") for arm in arms):
         handles["diverged"] = mark = panel_axes[0].plot([], [], linestyle="", **DIVERGED)[0]
         mark.set_label("diverged")
-    if handles:
-        legend_outside(figure, handles, columns)
+    legend(figure, handles, "outside lower left", columns)
     return figure
+
+
+def curve_of(rows: list[dict[str, Any]], metric: str) -> Series:
+    """A metric by step; of training, whose batches are small, the mean of the last rows."""
+    steps, values = series(rows, metric)
+    return steps, trailing_mean(values, SMOOTHED) if metric.startswith("train/") else values
+
+
+def trailing_mean(values: list[float], width: int) -> list[float]:
+    """Mean of each value and those before it, `width` of them where there are so many.
+
+    >>> trailing_mean([1.0, 3.0, 5.0, 7.0], 2)
+    [1.0, 2.0, 4.0, 6.0]
+    """
+    windows = (values[max(0, end - width) : end] for end in range(1, len(values) + 1))
+    return [sum(window) / len(window) for window in windows]
 
 
 def draw_arm(axes: Any, arm: Arm, curves: list[Series], index: int) -> tuple[Any, list[float]]:

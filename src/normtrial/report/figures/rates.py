@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from normtrial.report.figures.style import DIVERGED, legend_outside, marked_style, new_figure, tidy
+from normtrial.report.figures.style import DIVERGED, PAGE_WIDTH, legend, marked_style, new_figure, tidy
 from normtrial.report.outcome import Outcome
 from normtrial.report.pairs import mean_interval
 from normtrial.report.rates import Family
@@ -11,7 +11,7 @@ from normtrial.report.rates import Family
 
 def by_rate(families: list[Family], outcome: Outcome) -> Any:
     """One line a family, an error bar an arm; a cross on the frame where an arm's mean does not exist."""
-    figure = new_figure(9.5, max(3.8, 0.24 * len(families) + 1.5))
+    figure = new_figure(PAGE_WIDTH, max(3.8, 0.24 * len(families) + 1.5))
     axes = figure.subplots()
     tidy(axes, f"{outcome.metric} by learning rate", "")
     handles: dict[str, Any] = {}
@@ -36,5 +36,5 @@ def by_rate(families: list[Family], outcome: Outcome) -> Any:
     axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
     axes.minorticks_off()
     axes.set_xlabel("optim.lr", fontsize=9)
-    legend_outside(figure, handles)
+    legend(figure, handles)
     return figure

@@ -10,6 +10,7 @@ COLOURS = ("#000000", "#E69F00", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#5
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = "osD^vP*"  # one more than the dashes, so that marker and dashes rarely agree between two lines
 GREY = "#777777"
+PAGE_WIDTH = 12.0  # inches of a figure as wide as the page
 TRIVIAL: dict[str, Any] = {"color": GREY, "linestyle": (0, (2, 2)), "linewidth": 1.2}
 DIVERGED: dict[str, Any] = {"color": "#D55E00", "marker": "X", "markersize": 9, "markeredgecolor": "black"}
 
@@ -44,18 +45,19 @@ def new_figure(width: float, height: float) -> Any:
     return figure
 
 
-def legend_outside(figure: Any, handles: dict[str, Any], columns: int = 1) -> None:
-    """A legend to the right of everything, its lines long enough to show their dashes."""
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="outside right upper",
-        fontsize=8,
-        frameon=False,
-        ncols=columns,
-        handlelength=3.4,
-        labelspacing=0.6,
-    )
+def legend(figure: Any, handles: dict[str, Any], place: str = "outside right upper", columns: int = 1) -> None:
+    """A legend beside or below everything, its lines long enough to show their dashes."""
+    if handles:
+        figure.legend(
+            list(handles.values()),
+            list(handles),
+            loc=place,
+            fontsize=8,
+            frameon=False,
+            ncols=columns,
+            handlelength=3.4,
+            labelspacing=0.6,
+        )
 
 
 def tidy(axes: Any, title: str, y_label: str) -> None:

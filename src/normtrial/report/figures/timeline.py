@@ -3,7 +3,7 @@
 from typing import Any
 
 from normtrial.report.arms import Arm, Run
-from normtrial.report.figures.style import COLOURS, GREY, legend_outside, new_figure, tidy
+from normtrial.report.figures.style import COLOURS, GREY, PAGE_WIDTH, legend, new_figure, tidy
 from normtrial.training.sinks.progress import in_words
 
 BINS = 200  # along the steps; more marks than that are one smear
@@ -41,7 +41,7 @@ def may_have_events(run: Run) -> bool:
 def timeline(found: list[tuple[Arm, dict[str, list[int]]]]) -> Any:
     """Draw the arms with their events, at most 24 of them."""
     shown = found[:MOST_ARMS]
-    figure = new_figure(9.5, 0.3 * len(shown) + 1.2)
+    figure = new_figure(PAGE_WIDTH, 0.3 * len(shown) + 1.2)
     axes = figure.subplots()
     tidy(axes, "Events by step, all seeds of an arm on its line", "")
     last = max(arm.config.get("train.steps") or 1 for arm, _ in shown)
@@ -58,5 +58,5 @@ def timeline(found: list[tuple[Arm, dict[str, list[int]]]]) -> Any:
     axes.set_xlim(0, last * 1.02)
     axes.grid(False, axis="y")
     axes.set_xlabel("step", fontsize=9)
-    legend_outside(figure, handles)
+    legend(figure, handles)
     return figure

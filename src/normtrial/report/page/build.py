@@ -134,7 +134,9 @@ def matrix(shown: list[Arm], rows: list[Row], descriptions: dict[int, Descriptio
         }
         for index, arm in enumerate(shown)
     }
-    order = dict.fromkeys(name for arm in shown for name in descriptions[id(arm)].values)
+    order = list(dict.fromkeys(name for arm in shown for name in descriptions[id(arm)].values))
+    groups = list(dict.fromkeys(name.split(".")[0] for name in order))  # an option's own leaves beside the others
+    order.sort(key=lambda name: groups.index(name.split(".")[0]))
     names = [name for name in order if any(name in column for column in found.values())]
     return {
         "arms": shown,

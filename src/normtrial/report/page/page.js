@@ -3,10 +3,7 @@
 const table = document.getElementById("table");
 const body = table.tBodies[0];
 const rows = [...body.rows];
-const heads = [...table.tHead.rows[0].cells];
-// A heading may stand above two cells; the first of them has the value.
-const columns = [];
-heads.forEach((head) => columns.push(columns.length ? columns.at(-1) + heads[columns.length - 1].colSpan : 0));
+const heads = [...table.tHead.querySelectorAll("th")];
 
 function key(row, column) {
   const cell = row.cells[column];
@@ -21,7 +18,7 @@ function compare(a, b, sign) {
   return sign * (a < b ? -1 : a > b ? 1 : 0);
 }
 
-heads.forEach((head, index) => {
+heads.forEach((head) => {
   head.querySelector("button").addEventListener("click", () => {
     const before = head.getAttribute("aria-sort");
     const first = head.classList.contains("text") ? "ascending" : "descending";
@@ -29,7 +26,7 @@ heads.forEach((head, index) => {
     const order = before === first ? other : first;
     heads.forEach((one) => one.setAttribute("aria-sort", one === head ? order : "none"));
     const sign = order === "ascending" ? 1 : -1;
-    const keyed = rows.map((row) => [key(row, columns[index]), row]);
+    const keyed = rows.map((row) => [key(row, head.cellIndex), row]);
     keyed.sort((a, b) => compare(a[0], b[0], sign));
     body.append(...keyed.map(([, row]) => row));
   });

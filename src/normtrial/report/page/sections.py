@@ -25,6 +25,7 @@ class Figure:
     """A section with a drawing, or with the sentence that says why there is none."""
 
     name: str
+    short: str  # in the page's navigation
     heading: str
     text: str
     svg: str | None
@@ -52,11 +53,15 @@ def curves(shown: list[Arm], outcome: Outcome, read: Read, of: str) -> Figure:
     if outcome.metric not in panels:
         panels[outcome.metric] = outcome.metric
     text = (
-        f"Mean over the seeds of an arm, with a band from the lowest seed to the highest. A run that diverged is a "
-        f"thin line up to a cross, and its arm's mean ends there. {of}"
+        f"Mean over the seeds of an arm, with a band from the lowest seed to the highest. A run that diverged is "
+        f"a thin line up to a cross, and its arm's mean ends there. {of}"
     )
     return Figure(
-        "curves", "Learning curves", text, svg("curves", text, lambda: learning_curves(shown, panels, read))
+        "curves",
+        "Learning curves",
+        "Learning curves",
+        text,
+        svg("curves", text, lambda: learning_curves(shown, panels, read)),
     )
 
 
@@ -71,7 +76,7 @@ def across_rates(rows: list[Row], outcome: Outcome) -> Figure | None:
     heading = "By learning rate"
     if not best:
         text = "The arms share no learning rate, so none is compared at its best."
-        return Figure("rates", heading, text, drawing)
+        return Figure("rates", "Learning rates", heading, text, drawing)
     text = (
         "Each line is compared at its own best rate of the grid that all share. Sensitivity is the mean over that "
         "grid minus the best, as a loss: 0 where the rate does not matter (Wortsman et al. 2023)."
@@ -93,7 +98,7 @@ def across_rates(rows: list[Row], outcome: Outcome) -> Figure | None:
                 decimal(one.sensitivity),
             ]
         )
-    return Figure("rates", heading, text, drawing, table)
+    return Figure("rates", "Learning rates", heading, text, drawing, table)
 
 
 def padding_map(rows: list[Row], outcome: Outcome) -> Figure | None:
@@ -103,19 +108,19 @@ def padding_map(rows: list[Row], outcome: Outcome) -> Figure | None:
         "reference, purple better, and a frame says that the 95 % interval excludes zero."
     )
     drawing = svg("map", text, lambda: difference_maps(rows, outcome))
-    return Figure("map", "Batch size × padding", text, drawing) if drawing else None
+    return Figure("map", "Batch size × padding", "Batch size × padding", text, drawing) if drawing else None
 
 
 def gradient_maps(shown: list[Arm], read: Read, of: str) -> Figure:
     """Gradient norms by site and step."""
     text = (
-        f"Geometric mean over the seeds of an arm, the same scale for all; input at the top. Orange is a value that "
-        f"is not finite or zero in one of them. {of}"
+        f"Geometric mean over the seeds of an arm, the same scale for all; input at the top. Orange: not finite, "
+        f"zero or missing in one of them. Empty: the arm has no such site. {of}"
     )
     drawing = svg("gradients", text, lambda: gradients(shown, read))
     if drawing is None:
         text = "No gradient norm by site was recorded (probe gradient_norms)."
-    return Figure("gradients", "Gradient norm by site and step", text, drawing)
+    return Figure("gradients", "Gradients", "Gradient norm by site and step", text, drawing)
 
 
 def gap(shown: list[Arm], outcome: Outcome, read: Read, of: str) -> Figure | None:
@@ -125,7 +130,11 @@ def gap(shown: list[Arm], outcome: Outcome, read: Read, of: str) -> Figure | Non
         f"Zero: training and evaluation agree. {of}"
     )
     drawing = svg("gap", text, lambda: evaluation_gap(shown, outcome, read))
-    return Figure("gap", "BatchNorm between training and inference", text, drawing) if drawing else None
+    return (
+        Figure("gap", "Training–inference gap", "BatchNorm between training and inference", text, drawing)
+        if drawing
+        else None
+    )
 
 
 def events(arms: list[Arm]) -> Figure:
@@ -133,13 +142,13 @@ def events(arms: list[Arm]) -> Figure:
     found = events_of(arms)
     heading = "Non-finite values and spikes"
     if not found:
-        return Figure("events", heading, NONE_SEEN, None)
+        return Figure("events", "Events", heading, NONE_SEEN, None)
     text = (
         f"{len(found)} of {len(arms)} arms had any; spikes are losses above median + 10 MAD of the last 50 steps."
     )
     if len(found) > MOST_ARMS:
         text += f" Shown are the {MOST_ARMS} best of them."
-    return Figure("events", heading, text, svg("events", text, lambda: timeline(found)))
+    return Figure("events", "Events", heading, text, svg("events", text, lambda: timeline(found)))
 
 
 def svg(name: str, label: str, draw: Callable[[], Any]) -> str | None:

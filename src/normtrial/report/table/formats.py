@@ -21,14 +21,14 @@ def text_table(rows: list[Row], outcome: Outcome) -> Table:
         caption=caption([row.arm for row in rows], outcome),
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
         title_justify="left",
         caption_justify="left",
     )
+    table.add_column("arm", min_width=8, overflow="fold")
     cells = [in_words(row) for row in rows]
-    for name in cells[0]:
-        table.add_column(
-            name, justify="left" if name == "arm" else "right", no_wrap=name != "arm", overflow="fold"
-        )
+    for name in list(cells[0])[1:]:
+        table.add_column(name, justify="right", no_wrap=True)
     for line in cells:
         table.add_row(*map(Text, line.values()))
     return table

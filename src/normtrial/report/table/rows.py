@@ -113,16 +113,29 @@ def duration(seconds: float | None) -> str:
 
 def in_words(one: Row) -> dict[str, str]:
     """The cells that a reader sees, by column."""
-    there = math.isfinite(one.difference.estimate)
     return {
-        "arm": one.arm.name + (" (reference)" if one.is_reference else ""),
+        "arm": one.arm.name,
         "n": runs_in_words(one),
-        "mean": center(one),
-        "95 %": limits(one.mean),
-        "difference": decimal(one.difference.estimate, signed=True) if there else "",
-        "95 % of it": limits(one.difference, signed=True),
+        "mean ± 95 %": f"{center(one)}{half(one.mean)}",
+        "difference ± 95 %": difference(one),
         "diverged": str(one.arm.count("diverged")),
-        "params": short(one.parameters),
         "time": duration(one.seconds),
         "tok/s": short(one.tokens_per_s),
     }
+
+
+def difference(one: Row) -> str:
+    """The difference with its interval; nothing without a pair."""
+    if one.is_reference:
+        return "reference"
+    there = math.isfinite(one.difference.estimate)
+    return f"{decimal(one.difference.estimate, signed=True)}{half(one.difference)}" if there else ""
+
+
+def half(interval: Interval) -> str:
+    """Half of an interval that is symmetric, as Student's is; nothing where there is none.
+
+    >>> half(Interval(0.5, 0.25, 0.75)), half(Interval(0.5, math.nan, math.nan))
+    (' ± 0.250', '')
+    """
+    return f" ± {decimal((interval.high - interval.low) / 2)}" if math.isfinite(interval.low) else ""
