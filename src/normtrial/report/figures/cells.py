@@ -6,22 +6,21 @@ from typing import Any
 from normtrial.report.arms import Arm, name_of
 from normtrial.report.figures.style import PAGE_WIDTH, new_figure, tidy
 from normtrial.report.outcome import Outcome
-from normtrial.report.table.rows import Row, decimal, mean_of
+from normtrial.report.table.rows import Row, mean_of
 
 BATCH = "data.batch_size"
+FAILED = (0.6, 0.6, 0.6, 1.0)
 PADDING = ("data.max_len", "data.batching", "norm.padding")  # what decides how much padding a norm sees
 
 
 def maps(rows: list[Row]) -> dict[str, list[Row]]:
     """Arms that are compared, by what is not on the axes; empty unless batch size and padding both vary."""
-    compared = [row for row in rows if not row.is_reference]
     found: dict[str, list[Row]] = {}
-    for row in compared:
-        told = [leaf for leaf in row.arm.told if leaf != BATCH and leaf not in PADDING]
-        found.setdefault(name_of(row.arm.config, told), []).append(row)
-    return {
-        name: members for name, members in found.items() if len(sizes(members)) > 1 and len(paddings(members)) > 1
-    }
+    for row in rows:
+        if BATCH in row.arm.settings and not row.is_reference:
+            told = [leaf for leaf in row.arm.told if leaf != BATCH and leaf not in PADDING]
+            found.setdefault(name_of(row.arm.config, told), []).append(row)
+    return {name: part for name, part in found.items() if len(sizes(part)) > 1 and len(paddings(part)) > 1}
 
 
 def sizes(rows: list[Row]) -> list[int]:
@@ -31,11 +30,8 @@ def sizes(rows: list[Row]) -> list[int]:
 
 def padding_of(arm: Arm) -> str:
     """The settings of an arm that decide about padding, of those that vary."""
-    return ", ".join(
-        f"{arm.settings[leaf]}" if leaf != "data.max_len" else f"{arm.settings[leaf]} tokens"
-        for leaf in PADDING
-        if leaf in arm.settings
-    )
+    varied = {leaf: arm.settings[leaf] for leaf in PADDING if leaf in arm.settings}
+    return ", ".join(f"{value} tokens" if leaf == "data.max_len" else str(value) for leaf, value in varied.items())
 
 
 def paddings(rows: list[Row]) -> list[str]:
@@ -57,77 +53,52 @@ def difference_maps(rows: list[Row], outcome: Outcome) -> Any:
     found = maps(rows)
     if not found:
         return None
-    most = max(
-        (
-            abs(row.difference.estimate)
-            for part in found.values()
-            for row in part
-            if math.isfinite(row.difference.estimate)
-        ),
-        default=0.0,
-    )
+    values = [row.difference.estimate for part in found.values() for row in part]
+    most = max((abs(value) for value in values if math.isfinite(value)), default=0.0) or 1.0
     heights = [0.9 + 0.55 * len(paddings(part)) for part in found.values()]
     figure = new_figure(PAGE_WIDTH, sum(heights))
     panels = figure.subplots(len(found), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, (name, part) in zip(panels, found.items(), strict=True):
-        draw_cells(axes, part, most or 1.0, outcome)
-        against = " / ".join(
-            sorted({row.reference.config["norm.name"] for row in part if "norm.name" in row.reference.config})
-        )
-        tidy(axes, f"{name} − {against or 'reference'}: {outcome.metric}", "")
+        against = sorted({row.reference.config["norm.name"] for row in part})
+        tidy(axes, f"{name} − {' / '.join(against)}: {outcome.metric}", "")
+        columns, lines = sizes(part), paddings(part)
+        for row in part:
+            place = columns.index(row.arm.config[BATCH]), lines.index(padding_of(row.arm))
+            draw_cell(axes, row, place, most, outcome)
+        axes.set_xlim(-0.5, len(columns) - 0.5)
+        axes.set_ylim(len(lines) - 0.5, -0.5)
+        axes.set_xticks(range(len(columns)), [str(size) for size in columns])
+        axes.set_yticks(range(len(lines)), lines)
+        axes.set_xlabel(BATCH, fontsize=9)
+        axes.tick_params(length=0)
         axes.grid(False)
         axes.spines[:].set_visible(False)
-        axes.tick_params(length=0)
-        axes.set_xlabel("data.batch_size", fontsize=9)
     return figure
 
 
-def draw_cells(axes: Any, rows: list[Row], most: float, outcome: Outcome) -> None:
-    """One map: columns are batch sizes, lines are paddings."""
+def draw_cell(axes: Any, row: Row, place: tuple[int, int], most: float, outcome: Outcome) -> None:
+    """A difference in colour and in numbers, with the padding there was."""
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 
-    columns, lines = sizes(rows), paddings(rows)
+    (x, y), found = place, row.difference
+    there = math.isfinite(found.estimate)
+    sure = math.isfinite(found.low) and (found.low > 0 or found.high < 0)
     # Orange is worse and purple better, whichever way the metric runs; the number says it in grey.
-    colours = colormaps["PuOr" if outcome.direction == "max" else "PuOr_r"]  # starts at orange
-    for row in rows:
-        x, y = columns.index(row.arm.config[BATCH]), lines.index(padding_of(row.arm))
-        value, interval = row.difference.estimate, row.difference
-        there = math.isfinite(value)
-        shade = colours(0.5 + 0.42 * value / most) if there else (0.6, 0.6, 0.6, 1.0)
-        sure = math.isfinite(interval.low) and (interval.low > 0 or interval.high < 0)
-        axes.add_patch(
-            Rectangle(
-                (x - 0.48, y - 0.46),
-                0.96,
-                0.92,
-                facecolor=shade,
-                edgecolor="#111111",
-                linewidth=1.6 if sure else 0,
-            )
-        )
-        light = 0.3 * shade[0] + 0.59 * shade[1] + 0.11 * shade[2] > 0.5
-        ink = "#111111" if light else "#ffffff"
-        words = decimal(value, signed=True) if there else "failed"
-        axes.text(
-            x,
-            y - 0.1,
-            words,
-            ha="center",
-            va="center",
-            fontsize=9.5,
-            color=ink,
-            fontweight="bold" if sure else "normal",
-        )
-        axes.text(x, y + 0.24, beside(row), ha="center", va="center", fontsize=6.5, color=ink)
-    axes.set_xlim(-0.5, len(columns) - 0.5)
-    axes.set_ylim(len(lines) - 0.5, -0.5)
-    axes.set_xticks(range(len(columns)), [str(size) for size in columns])
-    axes.set_yticks(range(len(lines)), lines)
+    colours = colormaps["PuOr" if outcome.direction == "max" else "PuOr_r"]
+    shade = colours(0.5 + 0.42 * found.estimate / most) if there else FAILED
+    frame = {"edgecolor": "#111111", "linewidth": 1.6 if sure else 0}
+    axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=shade, **frame))
+    light = 0.3 * shade[0] + 0.59 * shade[1] + 0.11 * shade[2] > 0.5
+    text = {"ha": "center", "va": "center", "color": "#111111" if light else "#ffffff"}  # on white and black alike
+    digits = max(3, 2 - math.floor(math.log10(most)))
+    value = f"{found.estimate:+.{digits}f}" if there else "failed"
+    axes.text(x, y - 0.1, value, fontsize=9.5, fontweight="bold" if sure else "normal", **text)
+    axes.text(x, y + 0.24, beside(row, digits), fontsize=6.5, **text)
 
 
-def beside(row: Row) -> str:
+def beside(row: Row, digits: int) -> str:
     """The interval's half width and the share of padding, small."""
     share, interval = padding_share(row.arm), row.difference
-    parts = [f"± {(interval.high - interval.low) / 2:.3f}"] if math.isfinite(interval.low) else []
-    return "   ".join([*parts, *([f"{share:.0%} padding"] if share is not None else [])])
+    parts = [f"± {(interval.high - interval.low) / 2:.{digits}f}"] if math.isfinite(interval.low) else []
+    return " · ".join([*parts, *([f"{share:.0%} padding"] if share is not None else [])])

@@ -41,7 +41,7 @@ def gradients(arms: list[Arm], read: Read) -> Any:
     grid = figure.subplots(lines, columns, squeeze=False)
     for index, (axes, (arm, found)) in enumerate(zip(grid.flat, maps, strict=False)):
         draw_map(axes, found, sites, scale, labelled=index % columns == 0)
-        axes.set_title(textwrap.fill(arm.name, 34), loc="left", fontsize=9, fontweight="bold")
+        axes.set_title(textwrap.fill(arm.name, 27), loc="left", fontsize=9, fontweight="bold")
         if index + columns >= len(maps):
             axes.set_xlabel("step", fontsize=8)
     for axes in grid.flat[len(maps) :]:

@@ -3,7 +3,16 @@
 import math
 from typing import Any
 
-from normtrial.report.figures.style import DIVERGED, PAGE_WIDTH, legend, marked_style, new_figure, tidy
+from normtrial.report.figures.style import (
+    DIVERGED,
+    PAGE_WIDTH,
+    legend,
+    marked_style,
+    new_figure,
+    tidy,
+    visible_range,
+)
+from normtrial.report.inference import Interval
 from normtrial.report.outcome import Outcome
 from normtrial.report.pairs import mean_interval
 from normtrial.report.rates import Family
@@ -16,11 +25,13 @@ def by_rate(families: list[Family], outcome: Outcome) -> Any:
     tidy(axes, f"{outcome.metric} by learning rate", "")
     handles: dict[str, Any] = {}
     failed: list[float] = []
+    seen: list[Interval] = []
     for index, family in enumerate(families):
         found = {rate: mean_interval(arm.values(outcome)) for rate, arm in family.arms.items()}
         there = {rate: one for rate, one in found.items() if math.isfinite(one.estimate)}
         failed += [rate for rate, one in found.items() if math.isinf(one.estimate)]
         style = marked_style(index, len(there)) | {"markevery": 1}
+        seen += there.values()
         values = [one.estimate for one in there.values()]
         (handles[family.name],) = axes.plot(list(there), values, **style)
         for rate, one in there.items():
@@ -31,6 +42,9 @@ def by_rate(families: list[Family], outcome: Outcome) -> Any:
         (handles["an arm with a diverged run"],) = axes.plot(
             failed, [0.97] * len(failed), linestyle="", transform=edge, **DIVERGED
         )
+    if seen:
+        halves = [one.high - one.estimate for one in seen if math.isfinite(one.high)]
+        axes.set_ylim(*visible_range([one.estimate for one in seen], halves))
     axes.set_xscale("log")
     rates = sorted({rate for family in families for rate in family.arms})
     axes.set_xticks(rates, [f"{rate:g}" for rate in rates])

@@ -1,6 +1,7 @@
 """One look for every figure: colours and line styles that survive grey printing and colour blindness."""
 
 import os
+import statistics
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,19 @@ def series(rows: Iterable[dict[str, Any]], name: str) -> Series:
     points = {row["step"]: row[name] for row in rows if name in row}
     steps = sorted(points)
     return steps, [float("nan") if points[step] is None else float(points[step]) for step in steps]
+
+
+def visible_range(estimates: Sequence[float], half_widths: Sequence[float]) -> tuple[float, float]:
+    """Limits that show every estimate and the whole of most intervals; a few long ones are cut.
+
+    An interval of two seeds, or of an arm with a diverged run, would flatten all others.
+
+    >>> visible_range([0.0, 1.0], [0.1, 0.1, 40.0])
+    (-0.2, 1.2)
+    """
+    usual = statistics.median(half_widths) if half_widths else 0.0
+    room = 0.1 * (max(estimates) - min(estimates)) + usual or 0.1 * abs(estimates[0]) or 1.0
+    return min(estimates) - room, max(estimates) + room
 
 
 def zoom(axes: Any, values: Sequence[float], reference: float | None) -> None:

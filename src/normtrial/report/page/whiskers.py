@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from normtrial.report.figures.style import visible_range
 from normtrial.report.inference import Interval
 
 WIDTH = 120  # units of the drawing; the page scales it
@@ -36,16 +37,9 @@ class Scale:
 
 
 def scale_of(intervals: Sequence[Interval], zero: bool = False) -> Scale:
-    """An axis for all estimates with most of their whiskers: two seeds alone would need one of their own.
-
-    Limits reach beyond the estimates by at most their own spread; longer whiskers are cut.
-    """
-    estimates = [one.estimate for one in intervals if math.isfinite(one.estimate)] + [0.0] * zero
+    """An axis for all estimates and most of their whiskers."""
+    there = [one for one in intervals if math.isfinite(one.estimate)]
+    estimates = [one.estimate for one in there] + [0.0] * zero
     if not estimates:
         return Scale(0.0, 0.0)
-    room = (max(estimates) - min(estimates)) or abs(estimates[0]) or 1.0
-    ends = [end for one in intervals for end in (one.low, one.high) if math.isfinite(end)]
-    low = max(min([*estimates, *ends]), min(estimates) - room)
-    high = min(max([*estimates, *ends]), max(estimates) + room)
-    margin = 0.04 * (high - low)
-    return Scale(low - margin, high + margin)
+    return Scale(*visible_range(estimates, [one.high - one.estimate for one in there if math.isfinite(one.high)]))
