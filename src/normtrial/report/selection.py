@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 from normtrial.errors import ConfigError, not_one_of
 from normtrial.records import RunFolder, list_runs, read_json
-from normtrial.report.arms import ABSENT, Arm, Run, choice, differing, makes_an_arm
+from normtrial.report.arms import ABSENT, Arm, Run, choice
 
 ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le,
@@ -153,5 +153,5 @@ def references(arms: list[Arm], pattern: str | None = None) -> list[Arm]:
 
 def unlike(arm: Arm, other: Arm) -> int:
     """In how many leaves two arms differ that both have."""
-    ours, theirs = arm.config, other.config
-    return sum(leaf in ours and leaf in theirs and makes_an_arm(leaf) for leaf in differing([ours, theirs]))
+    pairs = ((value, other.settings[leaf]) for leaf, value in arm.settings.items())
+    return sum(ours != theirs and ABSENT not in (ours, theirs) for ours, theirs in pairs)

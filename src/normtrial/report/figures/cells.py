@@ -9,6 +9,7 @@ from normtrial.report.outcome import Outcome
 from normtrial.report.table.rows import Row, mean_of
 
 BATCH = "data.batch_size"
+MOST_MAPS = 6
 FAILED = (0.6, 0.6, 0.6, 1.0)
 PADDING = ("data.max_len", "data.batching", "norm.padding")  # what decides how much padding a norm sees
 
@@ -49,8 +50,8 @@ def padding_share(arm: Arm) -> float | None:
 
 
 def difference_maps(rows: list[Row], outcome: Outcome) -> Any:
-    """A map an arm: colour and number are the paired difference, a frame says that its interval excludes zero."""
-    found = maps(rows)
+    """A map an arm, of the best six: the paired difference, framed where its interval excludes zero."""
+    found = dict(list(maps(rows).items())[:MOST_MAPS])
     if not found:
         return None
     values = [row.difference.estimate for part in found.values() for row in part]
@@ -78,7 +79,7 @@ def difference_maps(rows: list[Row], outcome: Outcome) -> Any:
 
 def draw_cell(axes: Any, row: Row, place: tuple[int, int], most: float, outcome: Outcome) -> None:
     """A difference in colour and in numbers, with the padding there was."""
-    from matplotlib import colormaps
+    from matplotlib import colormaps, rcParams
     from matplotlib.patches import Rectangle
 
     (x, y), found = place, row.difference
@@ -87,7 +88,7 @@ def draw_cell(axes: Any, row: Row, place: tuple[int, int], most: float, outcome:
     # Orange is worse and purple better, whichever way the metric runs; the number says it in grey.
     colours = colormaps["PuOr" if outcome.direction == "max" else "PuOr_r"]
     shade = colours(0.5 + 0.42 * found.estimate / most) if there else FAILED
-    frame = {"edgecolor": "#111111", "linewidth": 1.6 if sure else 0}
+    frame = {"edgecolor": rcParams["text.color"], "linewidth": 1.6 if sure else 0}
     axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=shade, **frame))
     light = 0.3 * shade[0] + 0.59 * shade[1] + 0.11 * shade[2] > 0.5
     text = {"ha": "center", "va": "center", "color": "#111111" if light else "#ffffff"}  # on white and black alike

@@ -7,7 +7,7 @@ from typing import Any
 
 from normtrial.report import rates
 from normtrial.report.arms import Arm
-from normtrial.report.figures.cells import difference_maps
+from normtrial.report.figures.cells import MOST_MAPS, difference_maps, maps
 from normtrial.report.figures.gap import evaluation_gap
 from normtrial.report.figures.heat import gradients
 from normtrial.report.figures.overlay import PANELS, Read, learning_curves
@@ -107,6 +107,9 @@ def padding_map(rows: list[Row], outcome: Outcome) -> Figure | None:
         "Paired difference from the reference at the same batch size and padding: orange is worse than the "
         "reference, purple better, and a frame says that the 95 % interval excludes zero."
     )
+    num_maps = len(maps(rows))
+    if num_maps > MOST_MAPS:
+        text += f" Shown are {MOST_MAPS} of {num_maps} maps; a filter shows others."
     drawing = svg("map", text, lambda: difference_maps(rows, outcome))
     return Figure("map", "Batch size × padding", "Batch size × padding", text, drawing) if drawing else None
 
