@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from normtrial.benchmark import norms, overhead
+from normtrial.benchmark import norms, overhead, scale
 from normtrial.benchmark.command import add_common_arguments, prepare
 from normtrial.benchmark.results import keep, show
 from normtrial.errors import ConfigError
@@ -20,6 +20,7 @@ from normtrial.errors import ConfigError
 COMMANDS: dict[str, ModuleType] = {
     "overhead": overhead,
     "norm": norms,
+    "scale": scale,
 }
 
 

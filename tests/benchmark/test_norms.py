@@ -28,7 +28,9 @@ def test_every_norm_of_the_catalogue_is_timed() -> None:
     assert all(PEERS.values())
 
 
-@pytest.mark.parametrize(("name", "padded", "peer"), SAID_EQUAL, ids=lambda value: getattr(value, "label", str(value)))
+@pytest.mark.parametrize(
+    ("name", "padded", "peer"), SAID_EQUAL, ids=lambda value: getattr(value, "label", str(value))
+)
 def test_torch_computes_the_same_where_it_is_said(name: str, padded: bool, peer: Peer) -> None:
     torch.manual_seed(0)
     case = make_case(SHAPE, padded)

@@ -29,7 +29,9 @@ store: no
 """
 
 
-@pytest.mark.parametrize("text", [as_yaml(compose("norm=bn")), ODD, "seed: 0", ""], ids=["run", "odd", "one", "none"])
+@pytest.mark.parametrize(
+    "text", [as_yaml(compose("norm=bn")), ODD, "seed: 0", ""], ids=["run", "odd", "one", "none"]
+)
 def test_it_is_what_omegaconf_reads(text: str) -> None:
     whole = cast(dict[str, Any], OmegaConf.to_container(OmegaConf.create(text)))
     assert repr(leaves_of(text)) == repr(dict(leaves(whole)))

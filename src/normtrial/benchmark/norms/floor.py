@@ -1,9 +1,9 @@
 """The least memory traffic of a norm, in tensors of the input's size.
 
-Forward a norm reads x and writes y; backward it reads x and ∂y and writes ∂x. Of padded input it reads valid tokens
-only, and writes all. A norm over the batch reads everything twice, since its statistics are known only at the end. An
-adaptive norm also reads its condition, and writes that one's gradient. Parameters and statistics are so much smaller
-that they don't count.
+Forward a norm reads x and writes y; backward it reads x and ∂y and writes ∂x. Of padded input it reads valid
+tokens only, and writes all. A norm over the batch reads everything twice, since its statistics are known only at
+the end. An adaptive norm also reads its condition, and writes that one's gradient. Parameters and statistics are
+so much smaller that they don't count.
 """
 
 from normtrial.norms.adaptive import AdaptiveLayerNorm, ScalarAdaptiveLayerNorm

@@ -46,7 +46,7 @@ class Work:
 
 
 class Peer(NamedTuple):
-    """torch's own; `equal` where valid tokens come out the same (a test compares them), else the nearest there is."""
+    """torch's own; `equal` where valid tokens come out the same (a test compares them), else the nearest."""
 
     label: str
     work: Callable[[Case], Work]
@@ -73,9 +73,7 @@ def rms_norm(case: Case) -> Work:
 def sentence_layer_norm(case: Case) -> Work:
     """With one gain and shift a feature, as the norm has."""
     x, weight, bias = _leaves(case)
-    return Work(
-        lambda: torch.addcmul(bias, F.layer_norm(x, x.shape[1:]), weight), [x, weight, bias], case.dy_BLD
-    )
+    return Work(lambda: torch.addcmul(bias, F.layer_norm(x, x.shape[1:]), weight), [x, weight, bias], case.dy_BLD)
 
 
 def packed_batch_norm(case: Case) -> Work:

@@ -1,7 +1,6 @@
-"""A store of many runs, written in seconds: one short run is trained, and copied with other settings and numbers."""
+"""A store of many runs in seconds: a short one is trained, and copied with other settings and numbers."""
 
 import itertools
-import json
 import random
 import re
 import subprocess
@@ -14,22 +13,26 @@ from typing import Any
 from normtrial.config import as_yaml, compose
 from normtrial.config.help import CONF
 from normtrial.config.shipped import shipped
-from normtrial.errors import require
 from normtrial.records import RunFolder, to_json
 
 NORMS = ("ln", "bn", "rms", "ada")
 DEPTHS = (2, 4, 6, 8, 12)
 WIDTHS = (32, 64, 128, 256)
 RATES = (0.0003, 0.001, 0.003, 0.01, 0.03)
-SEEDS = range(5)
-MOST = len(NORMS) * len(DEPTHS) * len(WIDTHS) * len(RATES) * len(SEEDS)  # 2,000, in 400 arms
-SHORT = ("log=file", "data.limit=64", "data.max_len=32", "train.steps=40", "train.eval_every=10", "train.log_every=1")
+SEEDS = 5  # an arm: 2,000 runs have 400 arms
+SHORT = (
+    "log=file",
+    "data.limit=64",
+    "data.max_len=32",
+    "train.steps=40",
+    "train.eval_every=10",
+    "train.log_every=1",
+)
 
 
 def fill(store: Path, num: int, cache: Path) -> None:
-    """Write `num` runs into `store`, at most MOST: the first ones are those of one norm."""
-    require(num <= MOST, f"{num} runs are more than {MOST}.")
-    template = trained(store.with_name(f"{store.name}-template"), cache)
+    """Write `num` runs into `store`."""
+    template = trained(store.with_name("template"), cache)
     summary = template.read_summary()
     assert summary is not None
     copied = {name: (template.path / name).read_bytes() for name in ("meta.json", "metrics.jsonl", "events.jsonl")}
@@ -43,20 +46,26 @@ def fill(store: Path, num: int, cache: Path) -> None:
 
 
 def trained(store: Path, cache: Path) -> RunFolder:
-    """A run of some seconds, by a process of its own."""
-    command = [sys.executable, str(CONF.with_name("train.py")), *SHORT, f"store={store}", f"cache={cache}"]
-    subprocess.run(command, check=True, capture_output=True)
+    """A run of some seconds by a process of its own; the one that is there, if it was made before."""
+    if not store.exists():
+        command = [sys.executable, str(CONF.with_name("train.py")), *SHORT, f"store={store}", f"cache={cache}"]
+        subprocess.run(command, check=True, capture_output=True)
     (summary,) = store.glob("*/summary.json")
     return RunFolder(summary.parent)
 
 
 def configurations() -> Iterator[str]:
-    """MOST different ones, as files; seeds next to each other, as a sweep writes them."""
+    """As files, endlessly: 400 arms of five seeds each, then the same arms with further seeds."""
+    for first_seed in itertools.count(0, SEEDS):
+        yield from _grid(range(first_seed, first_seed + SEEDS))
+
+
+def _grid(seeds: range) -> Iterator[str]:
     base = compose(*SHORT)
     for norm, num_layers, d_model in itertools.product(NORMS, DEPTHS, WIDTHS):
         model = replace(base.model, num_layers=num_layers, d_model=d_model, d_ff=4 * d_model)
         text = as_yaml(replace(base, norm=shipped(norm), model=model))
-        for lr, seed in itertools.product(RATES, SEEDS):  # in the text: YAML takes longer to write than all else
+        for lr, seed in itertools.product(RATES, seeds):  # in the text: YAML takes longer to write than all else
             yield re.sub(r"(?m)^seed: .*", f"seed: {seed}", re.sub(r"(?m)^  lr: .*", f"  lr: {lr}", text))
 
 
