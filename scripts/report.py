@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 
 from normtrial.errors import ConfigError, writing
-from normtrial.records import put_in_place
+from normtrial.records import write_bytes
 from normtrial.report.page.build import Compared, compare, page
 from normtrial.report.selection import select
 from normtrial.report.table.formats import FORMATS, text_table
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
         return
     out = given.out or Path("results") / f"report.{given.format}"
     with writing(out):
-        write(
+        write_bytes(
             out, content(compared, given.format, given.filters, sys.argv[1:] if arguments is None else arguments)
         )
     print(out)
@@ -56,14 +56,6 @@ def content(compared: Compared, kind: str, filters: list[str], arguments: list[s
         return FORMATS[kind](compared.rows, compared.outcome)
     title = " ".join(Path(word).name if "=" not in word else word for word in filters) or "All runs"
     return page(compared, title, shlex.join(["python", "scripts/report.py", *arguments])).encode()
-
-
-def write(path: Path, made: bytes) -> None:
-    """Whole or not at all: a browser may have the old one open."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_bytes(made)
-    put_in_place(temporary, path)
 
 
 if __name__ == "__main__":

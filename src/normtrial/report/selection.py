@@ -148,7 +148,13 @@ def references(arms: list[Arm], pattern: str | None = None) -> list[Arm]:
     else:
         usual = ([a for a in arms if wanted.items() <= a.config.items()] for wanted in USUAL)
         fitting = next((found for found in usual if found), [max(arms, key=lambda arm: len(arm.runs))])
-    return [arm if arm in fitting else min(fitting, key=lambda other: unlike(arm, other)) for arm in arms]
+    return [reference_of(arm, fitting) for arm in arms]
+
+
+def reference_of(arm: Arm, fitting: list[Arm]) -> Arm:
+    """The most like among those that learned from the same text; where there is none, the arm itself."""
+    alike = [other for other in fitting if other.config.get("data.source") == arm.config.get("data.source")]
+    return arm if any(arm is other for other in alike) or not alike else min(alike, key=lambda o: unlike(arm, o))
 
 
 def unlike(arm: Arm, other: Arm) -> int:

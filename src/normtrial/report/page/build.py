@@ -18,13 +18,12 @@ from normtrial.report.comparison import caption
 from normtrial.report.confounds import Description, Difference, confounds, describe
 from normtrial.report.outcome import Outcome, outcome_for
 from normtrial.report.page.cells import FILTERS
-from normtrial.report.page.sections import figures
+from normtrial.report.page.sections import MOST_SHOWN, figures
 from normtrial.report.page.whiskers import Scale, scale_of
 from normtrial.report.selection import references
 from normtrial.report.table.rows import Row, rows
 
 HERE = Path(__file__).parent
-MOST_SHOWN = 12  # arms in a figure: as many lines as can be told apart
 
 
 @dataclass(slots=True)
@@ -64,12 +63,10 @@ class Compared:
 def compare(runs: list[Run], reference: str | None = None, metric: str | None = None) -> Compared:
     """Group runs into arms, and set each against its reference."""
     arms = group_runs(runs)
-    try:
-        outcome = outcome_for(metric, only_task(arms))
-    except ConfigError as error:
-        raise ConfigError(
-            f"{error}" + (" Add task=lm or task=classification." if metric is None else "")
-        ) from error
+    tasks = sorted({run.task for run in runs if run.task})
+    if len(tasks) > 1:
+        raise ConfigError(f"these runs have several tasks; add {' or '.join(f'task={task}' for task in tasks)}.")
+    outcome = outcome_for(metric, only_task(arms))
     return Compared(runs, outcome, rows(arms, references(arms, reference), outcome))
 
 

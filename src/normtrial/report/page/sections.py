@@ -17,6 +17,7 @@ from normtrial.report.outcome import Outcome
 from normtrial.report.page.svg import drawn
 from normtrial.report.table.rows import Row, decimal, limits
 
+MOST_SHOWN = 12  # arms in a figure: as many lines as can be told apart
 NONE_SEEN = "No run recorded a non-finite value, a spike, a plateau or an alarm."
 
 
@@ -72,7 +73,7 @@ def across_rates(rows: list[Row], outcome: Outcome) -> Figure | None:
         return None
     best = rates.at_best(families, outcome)
     ranked = [one.family for one in best] or families
-    drawing = svg("rates", "Final metric by learning rate", lambda: by_rate(ranked[:MOST_ARMS], outcome))
+    drawing = svg("rates", "Final metric by learning rate", lambda: by_rate(ranked[:MOST_SHOWN], outcome))
     heading = "By learning rate"
     if not best:
         text = "The arms share no learning rate, so none is compared at its best."
@@ -81,6 +82,8 @@ def across_rates(rows: list[Row], outcome: Outcome) -> Figure | None:
         "Each line is compared at its own best rate of the grid that all share. Sensitivity is the mean over that "
         "grid minus the best, as a loss: 0 where the rate does not matter (Wortsman et al. 2023)."
     )
+    if len(best) > MOST_SHOWN:
+        text += f" Drawn are the best {MOST_SHOWN} of {len(best)}."
     reference = next((row.reference for row in rows), None)
     against = next((one for one in best if reference in one.family.arms.values()), best[0])
     table = [["arm", "best rate", outcome.metric, "95 %", f"difference from {against.family.name}", "sensitivity"]]
