@@ -17,6 +17,8 @@ from normtrial.report.outcome import Outcome
 from normtrial.report.pairs import mean_interval
 from normtrial.report.rates import Family
 
+MOST_TICKS = 12  # more rates than that are no grid, and have no room
+
 
 def by_rate(families: list[Family], outcome: Outcome) -> Any:
     """One line a family, an error bar an arm; a cross on the frame where an arm's mean does not exist."""
@@ -47,8 +49,9 @@ def by_rate(families: list[Family], outcome: Outcome) -> Any:
         axes.set_ylim(*visible_range([one.estimate for one in seen], halves))
     axes.set_xscale("log")
     rates = sorted({rate for family in families for rate in family.arms})
-    axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
-    axes.minorticks_off()
+    if len(rates) <= MOST_TICKS:
+        axes.set_xticks(rates, [f"{rate:g}" for rate in rates])
+        axes.minorticks_off()
     axes.set_xlabel("optim.lr", fontsize=9)
     legend(figure, handles)
     return figure

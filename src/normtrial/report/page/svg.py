@@ -11,7 +11,9 @@ INK = "#010203"  # a black that nothing else is drawn in, so that it can be foun
 FONTS = re.compile(r"(font: [^;\"]*?px) '[^;\"]*")
 HEADER = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>", re.DOTALL)
 SIZE = re.compile(r'<svg ([^>]*?)width="([\d.]+)pt" height="([\d.]+)pt"')
-REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
+REFERENCED = re.compile(r'(?:href="#|url\(#)([^")]+)')
+IDENTIFIER = re.compile(r' id="([^"]+)"')
+REFERENCE = re.compile(r'( id="|href="#|url\(#)')
 # The page defines these colours twice, so that each has contrast on white and on black.
 NAMES = {colour.lower(): f"var(--series-{index})" for index, colour in enumerate(COLOURS)}
 NAMES |= {INK: "currentColor", GREY: "var(--muted)"}
@@ -48,10 +50,13 @@ def drawn(prefix: str, label: str, draw: Callable[[], Any]) -> str | None:
 def inline(text: str, prefix: str, label: str) -> str:
     """A page's version of an SVG file.
 
-    Identifiers get a prefix, for several figures share one page; colours become the page's variables.
+    Identifiers that something refers to get a prefix, for several figures share one page; the others go. Colours
+    become the page's variables.
     """
     text = HEADER.sub("", text).strip()
     text = SIZE.sub(rf'<svg \1style="width:{_pixels(text)}px" role="img" aria-label="{label}"', text, count=1)
+    used = set(REFERENCED.findall(text))
+    text = IDENTIFIER.sub(lambda match: match[0] if match[1] in used else "", text)
     text = REFERENCE.sub(rf"\g<1>{prefix}-", text)
     text = FONTS.sub(r"\1 var(--sans)", text)
     return re.sub("|".join(map(re.escape, NAMES)), lambda match: NAMES[match[0]], text)

@@ -88,6 +88,7 @@ def decimal(value: float, signed: bool = False) -> str:
     >>> decimal(0.12345), decimal(0.12345, signed=True), decimal(1.5e-5), decimal(0.0, signed=True)
     ('0.123', '+0.123', '1.50e-05', '0.000')
     """
+    value = 0.0 if abs(value) < 1e-12 else value  # what is left of equal numbers
     plus = "+" if signed and value > 0 else ""
     return plus + (f"{value:.3f}" if value == 0 or 1e-3 <= abs(value) < 1e5 else f"{value:.2e}")
 

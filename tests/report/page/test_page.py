@@ -1,0 +1,148 @@
+"""The page as a file: whole, alone, and with everything that the runs have."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from normtrial.errors import ConfigError
+from normtrial.report.figures.style import new_figure
+from normtrial.report.page.build import compare, page
+from normtrial.report.page.svg import drawn
+from normtrial.report.selection import select
+
+VOID = {"meta", "link", "input", "br"}
+
+
+class Reader(HTMLParser):
+    """Checks that elements nest, and collects what a test asks for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.rows: dict[str, int] = {}
+        self.labels: list[str] = []
+        self._table = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.links += [v for name, v in attrs if name in ("href", "src", "xlink:href", "action", "srcset") and v]
+        self.ids += [given["id"]] if given.get("id") else []
+        self.labels += [given["aria-label"] or ""] if tag == "svg" and "aria-label" in given else []
+        if tag == "table":
+            self._table = given.get("id") or given.get("class") or ""
+        if tag == "tr" and "tbody" in self.open:
+            self.rows[self._table] = self.rows.get(self._table, 0) + 1
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> at {self.getpos()} closes another"
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+def made(store, *words: str) -> str:
+    return page(compare(select(words, store)), "All runs", "python scripts/report.py")
+
+
+def test_the_page_is_whole_and_alone(full_page) -> None:
+    text = full_page.read_text()
+    reader = read(text)
+    assert reader.rows["table"] == 9
+    assert all(link.startswith(("#", "data:")) for link in reader.links), "nothing may be fetched"
+    assert not re.search(r"@import|url\((?!#)|fetch\(|XMLHttpRequest|WebSocket|sendBeacon", text)
+    assert "default-src 'none'" in text
+    assert len(set(reader.ids)) == len(reader.ids), "figures share one page"
+    assert {link[1:] for link in reader.links if link.startswith("#")} <= set(reader.ids)
+    assert "A &lt;title&gt;" in text
+    assert "&#39;a&lt;b&#39;" in text
+
+
+def test_every_section_has_its_drawing(full_store, full_page) -> None:
+    text = full_page.read_text()
+    assert re.findall(r'<section id="(\w+)"', text) == [
+        *("arms", "curves", "rates", "map", "gradients", "gap", "events", "confounds", "runs")
+    ]
+    assert len(read(text).labels) == 6
+    assert "var(--series-2)" in text
+    assert "currentColor" in text
+    assert "#010203" not in text
+    for run in select([], full_store):
+        assert f"made up {run.folder.run_id}" in text, "every run's command"
+
+
+def test_sections_without_data_are_left_out_or_say_so(make_run) -> None:
+    folder = make_run("a", norm="ln")
+    folder.write_json("summary.json", {**(folder.read_summary() or {}), "events": {}})
+    folder.metrics_path.write_text("")
+    text = made(make_run.store)
+    assert re.findall(r'<section id="(\w+)"', text) == [
+        "arms",
+        "curves",
+        "gradients",
+        "events",
+        "confounds",
+        "runs",
+    ]
+    assert "No gradient norm by site was recorded" in text
+    assert "No run recorded a non-finite value" in text
+    assert "Nothing: there is one arm" in text
+    read(text)
+
+
+@pytest.mark.parametrize("status", ["interrupted", "crashed"])
+def test_runs_without_a_result_make_a_page(make_run, status: str) -> None:
+    make_run("a", ended=status == "crashed", status=status)
+    assert "no result" in made(make_run.store)
+
+
+def test_a_loss_that_diverged_has_no_mean_on_the_page(make_run) -> None:
+    make_run("a", task="lm", norm="ln")
+    make_run("b", task="lm", status="diverged", die_at=90)
+    text = made(make_run.store)
+    read(text)
+    assert ">failed <" in text
+    assert "inf" not in re.sub(r"<script>.*?</script>|<style>.*?</style>", "", text, flags=re.DOTALL).split()
+
+
+def test_one_task_at_a_time(make_run) -> None:
+    make_run("a", task="lm")
+    make_run("b", norm="ln")
+    with pytest.raises(ConfigError, match="several tasks; add task=classification or task=lm"):
+        compare(select([], make_run.store))
+
+
+def test_a_reference_is_always_among_the_arms_of_the_figures(make_run) -> None:
+    for batch_size in range(1, 15):
+        make_run(f"bn{batch_size}", batch_size=batch_size, layers=1, final=0.9)
+    make_run("ln", norm="ln", layers=1, final=0.1)
+    compared = compare(select([], make_run.store))
+    shown = compared.shown()
+    assert len(shown) == 12
+    assert shown[-1].config["norm.name"] == "ln"
+
+
+def test_a_drawing_is_the_same_bytes_each_time_and_safe_in_an_attribute() -> None:
+    def draw():
+        figure = new_figure(2, 1)
+        figure.subplots().plot([1, 2], marker="o")
+        return figure
+
+    first, second = (drawn("x", "a &lt; b", draw) for _ in range(2))
+    assert first == second
+    assert first and first.startswith("<svg ") and 'aria-label="a &lt; b"' in first
+    assert drawn("x", "", lambda: None) is None
