@@ -14,7 +14,7 @@ placement: {{name: {placement}}}
 model: {{num_layers: {layers}, d_model: 64, positions: learned, tie: true}}
 data: {{source: bbc, batch_size: {batch_size}, max_len: {max_len}}}
 optim: {{name: adamw, lr: {lr}}}
-train: {{steps: 200, log_every: 10}}
+train: {{steps: {steps}, log_every: 10}}
 seed: {seed}
 store: {store}
 log: {{mode: offline, group: {seed}}}
@@ -43,10 +43,11 @@ class Factory:
         final: float = 0.8,
         batch_size: int = 8,
         max_len: int = 512,
+        steps: int = 200,
     ) -> RunFolder:
         folder, name = RunFolder(self.store / run_id), f"{norm}-{placement}-s{seed}"
         values = {"norm": norm, "placement": placement, "seed": seed, "layers": layers, "lr": lr}
-        values |= {"batch_size": batch_size, "max_len": max_len}
+        values |= {"batch_size": batch_size, "max_len": max_len, "steps": steps}
         values |= {"momentum": ", momentum: 0.1" if norm == "bn" else "", "store": self.store}
         write_text(folder.path / "config.yaml", CONFIG.format(**values))
         folder.write_json(
