@@ -10,6 +10,7 @@ without a sign is a sweep: its folder, or the folder's name. Quote < and >, whic
 """
 
 import argparse
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -54,8 +55,8 @@ def content(compared: Compared, kind: str, filters: list[str], arguments: list[s
     """What is written."""
     if kind != "html":
         return FORMATS[kind](compared.rows, compared.outcome)
-    title = " ".join(Path(word).name if "=" not in word else word for word in filters) or "All runs"
-    return page(compared, title, shlex.join(["python", "scripts/report.py", *arguments])).encode()
+    title = " ".join(word if re.search("[=<>]", word) else f"sweep {Path(word).name}" for word in filters)
+    return page(compared, title or "All runs", shlex.join(["python", "scripts/report.py", *arguments])).encode()
 
 
 if __name__ == "__main__":

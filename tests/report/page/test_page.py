@@ -29,7 +29,7 @@ class Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         self.links += [v for name, v in attrs if name in ("href", "src", "xlink:href", "action", "srcset") and v]
-        self.ids += [given["id"]] if given.get("id") else []
+        self.ids += filter(None, [given.get("id")])
         self.labels += [given["aria-label"] or ""] if tag == "svg" and "aria-label" in given else []
         if tag == "table":
             self._table = given.get("id") or given.get("class") or ""

@@ -17,7 +17,7 @@ REFERENCE = re.compile(r'( id="|href="#|url\(#)')
 # The page defines these colours twice, so that each has contrast on white and on black.
 NAMES = {colour.lower(): f"var(--series-{index})" for index, colour in enumerate(COLOURS)}
 NAMES |= {INK: "currentColor", GREY: "var(--muted)"}
-STYLE = {
+STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text that can be searched, read aloud and resized
     "svg.hashsalt": "normtrial",  # the same figure is the same bytes
     "font.family": "sans-serif",
