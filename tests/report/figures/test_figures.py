@@ -25,6 +25,7 @@ def test_a_gradient_map_is_the_mean_of_logarithms_and_shows_what_is_not_finite(m
     norms = [row["grad/embed/norm"] for run in arm.runs for row in read_metrics(run) if row["step"] == 10][:2]
     assert found["embed"][10] == pytest.approx(math.log10(math.prod(norms)) / 2)
     assert math.isnan(found["embed"][100]), "one of them was not finite"
+    assert math.isnan(found["embed"][110]), "one of them had ended"
     assert list(found["embed"]) == list(range(10, 201, 10))
     assert in_order(found)[:3] == ["embed", "block00.norm1", "block00.attention"]
     assert in_order(found)[-2:] == ["final_norm", "head"]
