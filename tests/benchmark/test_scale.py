@@ -51,7 +51,7 @@ def test_a_step_has_the_size_that_was_asked_for(tmp_path: Path) -> None:
         sizes = ("model.num_layers=1", "data.batch_size=2", "data.max_len=8", "data.vocab_size=512")
         step(tmp_path, stack, *sizes)()
     (row,) = read_json_lines(tmp_path / "metrics.jsonl")
-    assert row["train/loss_nats"] == pytest.approx(math.log(512), abs=0.5)
+    assert row["train/loss_nats"] == pytest.approx(math.log(512), abs=1)
     batch = made_up(compose("data=sotu", "data.batch_size=2", "data.max_len=8", "data.vocab_size=512").data)
     assert batch.train_batch(0, seed=0).tokens_BL.shape == (2, 8)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from scipy.stats import linregress
 
@@ -38,5 +39,6 @@ def fit(sizes: Sequence[int], rounds: Sequence[Sequence[float]]) -> Power:
         for size, times in zip(sizes[upper:], rounds[upper:], strict=True)
         for seconds in times
     ]
-    found = linregress(*zip(*points, strict=True))
+    x, y = map(list, zip(*points, strict=True))
+    found: Any = linregress(x, y)  # its type stubs know no named fields
     return Power(float(found.slope), float(found.stderr), math.exp(found.intercept), sizes[upper])

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from normtrial.config import as_yaml, compose
-from normtrial.config.help import CONF
 from normtrial.config.shipped import shipped
+from normtrial.help import CONF
 from normtrial.records import RunFolder, to_json
 
 NORMS = ("ln", "bn", "rms", "ada")
