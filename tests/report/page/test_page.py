@@ -8,7 +8,9 @@ import pytest
 from normtrial.errors import ConfigError
 from normtrial.report.figures.style import new_figure
 from normtrial.report.page.build import compare, page
+from normtrial.report.page.sections import across_rates, best_rates
 from normtrial.report.page.svg import drawn
+from normtrial.report.rates import at_best, families
 from normtrial.report.selection import select
 
 VOID = {"meta", "link", "input", "br"}
@@ -117,6 +119,35 @@ def test_a_loss_that_diverged_has_no_mean_on_the_page(make_run) -> None:
     read(text)
     assert ">failed <" in text
     assert "inf" not in re.sub(r"<script>.*?</script>|<style>.*?</style>", "", text, flags=re.DOTALL).split()
+
+
+def test_arms_that_share_no_rate_are_not_compared_at_their_best(make_run) -> None:
+    for norm, lr in (("bn", "1e-3"), ("bn", "3e-3"), ("ln", "1e-2")):
+        make_run(f"{norm}{lr}", norm=norm, lr=lr, layers=1)
+    compared = compare(select([], make_run.store))
+    section = across_rates(compared.rows, compared.outcome)
+    assert section and section.table is None
+    assert "share no learning rate" in section.text
+
+
+def test_each_family_is_set_against_its_references_at_the_best_of_both(make_run) -> None:
+    finals = {("bn", 4): 0.9, ("ln", 4): 0.7, ("bn", 8): 0.6, ("ln", 8): 0.7}
+    for (norm, batch_size), final in finals.items():
+        for lr, lost in (("1e-3", 0.0), ("3e-3", 0.05)):
+            run_id = f"{norm}{batch_size}{lr}"
+            make_run(run_id, norm=norm, batch_size=batch_size, lr=lr, final=final - lost, layers=1)
+    compared = compare(select([], make_run.store))
+    best = at_best(families(compared.arms), compared.outcome)
+    table = best_rates(best, compared.rows, compared.outcome)
+    assert table[0][4] == "difference from its reference"
+    assert {line[0]: line[4].strip() for line in table[1:]} == {
+        "bn batch_size=4": "+0.200",
+        "ln batch_size=4": "",
+        "bn batch_size=8": "-0.100",
+        "ln batch_size=8": "",
+    }
+    assert {line[1] for line in table[1:]} == {"0.001"}
+    assert {line[5] for line in table[1:]} == {"0.025"}
 
 
 def test_one_task_at_a_time(make_run) -> None:

@@ -29,19 +29,14 @@ def sizes(rows: list[Row]) -> list[int]:
     return sorted({row.arm.config[BATCH] for row in rows})
 
 
-def padding_of(arm: Arm) -> str:
-    """The settings of an arm that decide about padding, of those that vary."""
-    varied = {leaf: arm.settings[leaf] for leaf in PADDING if leaf in arm.settings}
-    return ", ".join(f"{value} tokens" if leaf == "data.max_len" else str(value) for leaf, value in varied.items())
-
-
-def paddings(rows: list[Row]) -> list[str]:
-    """Kinds of padding, the one with most of it first."""
-    share: dict[str, float] = {}
+def paddings(rows: list[Row]) -> dict[str, list[Row]]:
+    """Rows by how they are padded, those with most padding first; told by the settings in which they differ."""
+    leaves = [leaf for leaf in PADDING if len({row.arm.settings.get(leaf) for row in rows}) > 1]
+    found: dict[str, list[Row]] = {}
     for row in rows:
-        name = padding_of(row.arm)
-        share[name] = max(share.get(name, 0.0), padding_share(row.arm) or 0.0)
-    return sorted(share, key=lambda name: (-share[name], name))
+        found.setdefault(", ".join(f"{leaf}={row.arm.settings[leaf]}" for leaf in leaves), []).append(row)
+    share = {name: max(padding_share(row.arm) or 0.0 for row in part) for name, part in found.items()}
+    return {name: found[name] for name in sorted(found, key=lambda name: (-share[name], name))}
 
 
 def padding_share(arm: Arm) -> float | None:
@@ -63,9 +58,9 @@ def difference_maps(rows: list[Row], outcome: Outcome) -> Any:
         against = sorted({row.reference.config["norm.name"] for row in part})
         tidy(axes, f"{name} − {' / '.join(against)}: {outcome.metric}", "")
         columns, lines = sizes(part), paddings(part)
-        for row in part:
-            place = columns.index(row.arm.config[BATCH]), lines.index(padding_of(row.arm))
-            draw_cell(axes, row, place, most, outcome)
+        for y, line in enumerate(lines.values()):
+            for row in line:
+                draw_cell(axes, row, (columns.index(row.arm.config[BATCH]), y), most, outcome)
         axes.set_xlim(-0.5, len(columns) - 0.5)
         axes.set_ylim(len(lines) - 0.5, -0.5)
         axes.set_xticks(range(len(columns)), [str(size) for size in columns])
@@ -92,7 +87,7 @@ def draw_cell(axes: Any, row: Row, place: tuple[int, int], most: float, outcome:
     axes.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=shade, **frame))
     light = 0.3 * shade[0] + 0.59 * shade[1] + 0.11 * shade[2] > 0.5
     text = {"ha": "center", "va": "center", "color": "#111111" if light else "#ffffff"}  # on white and black alike
-    digits = max(3, 2 - math.floor(math.log10(most)))
+    digits = max(3, 1 - math.floor(math.log10(most)))
     value = f"{found.estimate:+.{digits}f}" if there else "failed"
     axes.text(x, y - 0.1, value, fontsize=9.5, fontweight="bold" if sure else "normal", **text)
     axes.text(x, y + 0.24, beside(row, digits), fontsize=6.5, **text)

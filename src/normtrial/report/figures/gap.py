@@ -5,7 +5,17 @@ from typing import Any
 
 from normtrial.report.arms import Arm
 from normtrial.report.figures.overlay import Read, mean_and_range
-from normtrial.report.figures.style import GREY, PAGE_WIDTH, Series, marked_style, new_figure, series, tidy
+from normtrial.report.figures.style import (
+    GREY,
+    PAGE_WIDTH,
+    Series,
+    marked_style,
+    new_figure,
+    series,
+    tidy,
+    visible_range,
+)
+from normtrial.report.inference import Interval
 from normtrial.report.outcome import Outcome
 from normtrial.report.pairs import paired_difference
 
@@ -35,6 +45,7 @@ def evaluation_gap(arms: list[Arm], outcome: Outcome, read: Read) -> Any:
     course, ends = figure.subplots(1, 2, width_ratios=(1.4, 1))
     tidy(course, "Running − batch statistics, over steps", outcome.metric)
     tidy(ends, "At the end, 95 % over seeds", "")
+    seen: list[Interval] = []
     for index, arm in enumerate(arms):
         steps, low, mean, high = mean_and_range([gap_of(read(run), outcome) for run in arm.runs])
         style = marked_style(index, len(steps)) | {"markevery": 1}
@@ -42,14 +53,17 @@ def evaluation_gap(arms: list[Arm], outcome: Outcome, read: Read) -> Any:
         course.fill_between(steps, low, high, color=style["color"], alpha=0.13, linewidth=0)
         found = paired_difference(arm.by_seed(outcome), arm.by_seed(with_batch_statistics(outcome)))
         if math.isfinite(found.estimate):
+            seen.append(found)
             ends.plot(found.estimate, index, linestyle="", marker=style["marker"], color=style["color"])
         if math.isfinite(found.low):
             ends.plot([found.low, found.high], [index, index], color=style["color"], linewidth=1.5)
     ends.set_yticks(range(len(arms)), [arm.name for arm in arms], fontsize=8)
     ends.set_ylim(len(arms) - 0.5, -0.5)
-    for axes, line in ((course, course.axhline), (ends, ends.axvline)):
-        line(0, color=GREY, linewidth=0.8)
-        axes.margins(x=0.08)
+    if seen:
+        halves = [one.high - one.estimate for one in seen if math.isfinite(one.high)]
+        ends.set_xlim(*visible_range([0.0, *(one.estimate for one in seen)], halves))
+    course.axhline(0, color=GREY, linewidth=0.8)
+    ends.axvline(0, color=GREY, linewidth=0.8)
     course.set_xlabel("step", fontsize=9)
     ends.set_xlabel(outcome.metric, fontsize=9)
     return figure

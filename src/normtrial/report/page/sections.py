@@ -84,24 +84,23 @@ def across_rates(rows: list[Row], outcome: Outcome) -> Figure | None:
     )
     if len(best) > MOST_SHOWN:
         text += f" Drawn are the best {MOST_SHOWN} of {len(best)}."
-    reference = next((row.reference for row in rows), None)
-    against = next((one for one in best if reference in one.family.arms.values()), best[0])
-    table = [["arm", "best rate", outcome.metric, "95 %", f"difference from {against.family.name}", "sensitivity"]]
+    return Figure("rates", "Learning rates", heading, text, drawing, best_rates(best, rows, outcome))
+
+
+def best_rates(best: list[rates.AtBest], rows: list[Row], outcome: Outcome) -> list[list[str]]:
+    """A header, and a line a family at its best rate: against its reference's family, at the best of that."""
+    family_of = {id(arm): one for one in best for arm in one.family.arms.values()}
+    reference_of = {family_of[id(row.arm)].family.name: family_of[id(row.reference)] for row in rows}
+    names = {one.family.name for one in reference_of.values()}
+    against = names.pop() if len(names) == 1 else "its reference"
+    table = [["arm", "best rate", outcome.metric, "95 %", f"difference from {against}", "sensitivity"]]
     for one in best:
-        difference = rates.difference_at_best(one, against, outcome)
-        table.append(
-            [
-                one.family.name,
-                f"{one.rate:g}",
-                decimal(one.value.estimate),
-                limits(one.value),
-                ""
-                if one is against
-                else f"{decimal(difference.estimate, signed=True)} {limits(difference, True)}",
-                decimal(one.sensitivity),
-            ]
-        )
-    return Figure("rates", "Learning rates", heading, text, drawing, table)
+        other = reference_of[one.family.name]
+        difference = rates.difference_at_best(one, other, outcome)
+        shown = f"{decimal(difference.estimate, signed=True)} {limits(difference, signed=True)}"
+        cells = [f"{one.rate:g}", decimal(one.value.estimate), limits(one.value), "" if one is other else shown]
+        table.append([one.family.name, *cells, decimal(one.sensitivity)])
+    return table
 
 
 def padding_map(rows: list[Row], outcome: Outcome) -> Figure | None:
