@@ -21,6 +21,7 @@ ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 CONDITION = re.compile(r"([\w.]+)\s*(!=|<=|>=|=|<|>)\s*(.*)", re.DOTALL)
+Named = Callable[[str, Path], list[RunFolder]]  # the runs of a store that a word stands for
 OF_THE_RUN = {"status": lambda run: run.status, "task": lambda run: run.task, "run": lambda run: run.folder.run_id}
 USUAL = ({"norm.name": "ln", "placement.name": "pre"}, {"norm.name": "ln"})  # the reference where none is named
 
@@ -65,12 +66,12 @@ def same(value: Any, wanted: Any) -> bool:
     return value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
 
 
-def select(words: Iterable[str], store: Path) -> list[Run]:
-    """The runs of a store that satisfy every condition; a word without a sign names a sweep: only its runs."""
-    words = list(words)
+def select(words: Iterable[str], store: Path, named_runs: Named | None = None) -> list[Run]:
+    """The runs of a store that satisfy every condition; a word without a sign names runs, by default a sweep's."""
+    words, of_name = list(words), named_runs or runs_of_sweep
     conditions = [Condition.parse(word) for word in words if CONDITION.fullmatch(word)]
     named = [word for word in words if not CONDITION.fullmatch(word)]
-    folders = [folder for word in named for folder in runs_of_sweep(word, store)] if named else list_runs(store)
+    folders = [folder for word in named for folder in of_name(word, store)] if named else list_runs(store)
     if not folders:
         raise ConfigError(f"no run in {store}; say where runs are by --store.")
     runs = list(readable(folders))
