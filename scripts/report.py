@@ -7,7 +7,7 @@
 
 A filter is key=value[,value…], key!=value, or an order (<, <=, >, >=). A key is a group (norm, placement, data,
 optim, precision), a dotted leaf of a run's config.yaml, or one of status, task, run. All filters must hold. A word
-without a sign is a claim, or a sweep: its folder, or the folder's name. Quote < and >: a shell takes them for files.
+without a sign is a claim, or a sweep: its folder, or the folder's name. Quote < and > against the shell.
 """
 
 import argparse

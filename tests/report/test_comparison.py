@@ -85,6 +85,7 @@ def test_reporting_imports_neither_torch_nor_matplotlib():
         "from normtrial.report.figures import curves, overlay\n"
         "from normtrial.report.page import build\n"
         "from normtrial.report.table import formats\n"
+        "from normtrial.claims.trials import kept\n"
         "assert not {'torch', 'matplotlib', 'wandb'} & set(sys.modules), 'imported too early'"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

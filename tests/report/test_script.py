@@ -88,3 +88,5 @@ def test_the_page_says_what_made_it(store: Path, tmp_path: Path) -> None:
     assert "<h1>norm=ln optim.lr&lt;1</h1>" in text
     assert f"python scripts/report.py norm=ln &#39;optim.lr&lt;1&#39; --store {store}" in text
     assert [path.name for path in out.parent.iterdir()] == ["page.html"]
+    with pytest.raises(ConfigError, match=f"{tmp_path} cannot be written: Is a directory"):
+        report("norm=ln", "--store", str(store), "--out", str(tmp_path), "--format", "csv")
