@@ -105,18 +105,14 @@ class Arm:
         return statistics.fmean(numbers) if numbers else None
 
 
-def group(folders: Iterable[RunFolder]) -> list[Arm]:
-    """Read runs and group them into arms, in the order in which arms first appear."""
-    return group_runs(Run.read(folder) for folder in folders)
-
-
-def group_runs(runs: Iterable[Run]) -> list[Arm]:
-    """Group runs into arms, in the order in which arms first appear."""
+def group(folders: Iterable[RunFolder | Run]) -> list[Arm]:
+    """Group runs, read already or not, into arms, in the order in which arms first appear."""
     arms: dict[tuple[tuple[str, str], ...], list[Run]] = {}
-    for run in runs:
+    for folder in folders:
+        run = folder if isinstance(folder, Run) else Run.read(folder)
         key = tuple(sorted((name, repr(value)) for name, value in run.config.items() if makes_an_arm(name)))
         arms.setdefault(key, []).append(run)
-    grouped = [Arm("", sorted(alike, key=lambda run: run.config.get("seed") or 0)) for alike in arms.values()]
+    grouped = [Arm("", sorted(runs, key=lambda run: run.config.get("seed") or 0)) for runs in arms.values()]
     name_arms(grouped)
     return grouped
 

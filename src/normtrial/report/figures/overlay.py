@@ -32,7 +32,7 @@ def read_metrics(run: Run) -> list[dict[str, Any]]:
     return run.folder.read_metrics()
 
 
-def draw_overlay(folders: Iterable[RunFolder], path: Path) -> Path:
+def draw_overlay(folders: Iterable[RunFolder | Run], path: Path) -> Path:
     """Draw training and validation loss of all arms into `path`."""
     return save(learning_curves(group(folders), PANELS), path)
 

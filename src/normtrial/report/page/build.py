@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from normtrial.errors import ConfigError
 from normtrial.records import STATUSES
-from normtrial.report.arms import Arm, Run, group_runs, only_task
+from normtrial.report.arms import Arm, Run, group, only_task
 from normtrial.report.comparison import caption
 from normtrial.report.confounds import Description, Difference, confounds, describe
 from normtrial.report.outcome import Outcome, outcome_for
@@ -62,7 +62,7 @@ class Compared:
 
 def compare(runs: list[Run], reference: str | None = None, metric: str | None = None) -> Compared:
     """Group runs into arms, and set each against its reference."""
-    arms = group_runs(runs)
+    arms = group(runs)
     tasks = sorted({run.task for run in runs if run.task})
     if len(tasks) > 1:
         raise ConfigError(f"these runs have several tasks; add {' or '.join(f'task={task}' for task in tasks)}.")
