@@ -12,6 +12,7 @@ results/runs/<run-id>/
 """
 
 import fcntl
+import functools
 import json
 import math
 import os
@@ -47,6 +48,7 @@ FOUND_BY_CONTENT = (  # where text comes from: the run id has the content instea
 )
 
 
+@functools.cache  # asked for every leaf of every run of a store
 def is_scientific(leaf: str) -> bool:
     """Whether a dotted name of the configuration is part of what identifies a run.
 

@@ -24,6 +24,7 @@ from normtrial.benchmark.pairs import Clock, Comparison, paired_ratios
 from normtrial.benchmark.results import Results
 from normtrial.config import Config, compose
 from normtrial.data import catalogue
+from normtrial.data.dataset import TextData
 from normtrial.probes.catalogue import build_probes
 from normtrial.records import RunFolder
 from normtrial.training.loop import Loop
@@ -68,10 +69,10 @@ def run(given: argparse.Namespace) -> Results:
     return Results(title, f"{kind} of a step, with over without", found, {"steps": given.steps})
 
 
-def bare(config: Config, folder: Path) -> Loop:
-    """A loop without instruments, at its first step."""
+def bare(config: Config, folder: Path, data: TextData | None = None) -> Loop:
+    """A loop without instruments, at its first step; on the configured text, or on `data`."""
     device = pick_device(config.device)
-    data = catalogue.load(config.data, Path(config.cache))
+    data = data or catalogue.load(config.data, Path(config.cache))
     model = build_model(config, data).to(device).train()
     record, checkpoints = RecordSink(RunFolder(folder)), Checkpoints(folder / "checkpoint", 2)
     setup = build_setup(config, model, data, device, record, Sinks([record]), checkpoints, Ranks(), lambda: False)

@@ -5,19 +5,18 @@ metric has (0 for an accuracy; for a loss there is none, so the mean does not ex
 run has no result yet: it is left out of the mean and shown beside it.
 """
 
+import itertools
 import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, cast
-
-from omegaconf import OmegaConf
+from typing import Any
 
 from normtrial.errors import ConfigError
 from normtrial.records import RunFolder, is_scientific
 from normtrial.report.outcome import Outcome
-from normtrial.training.sinks.record import leaves
+from normtrial.report.stored import leaves_of
 
 ABSENT = "absent"  # the value of a leaf that an arm does not have (momentum, for a LayerNorm)
 
@@ -33,9 +32,7 @@ class Run:
     @classmethod
     def read(cls, folder: RunFolder) -> "Run":
         """Read a run's configuration and summary."""
-        # Not yaml.safe_load: YAML 1.1 reads 1e-05 as a string.
-        config = OmegaConf.to_container(OmegaConf.create(folder.config_text()))
-        return cls(folder, dict(leaves(cast(dict[str, Any], config))), folder.read_summary())
+        return cls(folder, leaves_of(folder.config_text()), folder.read_summary())
 
     @property
     def status(self) -> str:
@@ -121,9 +118,10 @@ def name_arms(arms: list[Arm]) -> None:
     are named only where arms of the same `name` differ in them.
     """
     configs = [{k: v for k, v in arm.runs[0].config.items() if makes_an_arm(k)} for arm in arms]
-    for arm, config in zip(arms, configs, strict=True):
-        arm.settings = {leaf: config.get(leaf, ABSENT) for leaf in differing(configs)}
-        labels = [_label(leaf, config[leaf]) for leaf in telling(config, configs)]
+    names = differing(configs)
+    for arm, config, told in zip(arms, configs, telling(configs, names), strict=True):
+        arm.settings = {leaf: config.get(leaf, ABSENT) for leaf in names}
+        labels = [_label(leaf, config[leaf]) for leaf in told]
         arm.name = " ".join(labels) or _common_name(config)
     # Two groups may have a leaf of the same last name; then only its whole name tells.
     twice = {name for name, num in Counter(arm.name for arm in arms).items() if num > 1}
@@ -135,18 +133,25 @@ def name_arms(arms: list[Arm]) -> None:
 def differing(configs: list[dict[str, Any]]) -> list[str]:
     """The leaves that don't have one and the same value in all configurations, in config order."""
     names = dict.fromkeys(name for config in configs for name in config)
-    return [name for name in names if len({repr(config.get(name, ABSENT)) for config in configs}) > 1]
+    return [name for name in names if _differs(name, configs)]
 
 
-def telling(config: dict[str, Any], configs: list[dict[str, Any]]) -> list[str]:
-    """The leaves of one configuration that its name needs, group by group."""
-    found = []
-    for leaf in differing(configs):
+def _differs(name: str, configs: list[dict[str, Any]]) -> bool:
+    return len({repr(config.get(name, ABSENT)) for config in configs}) > 1
+
+
+def telling(configs: list[dict[str, Any]], names: list[str]) -> list[list[str]]:
+    """For each configuration those of the leaves in which all differ that its name needs, group by group."""
+    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for config, key in itertools.product(configs, {choice(leaf) for leaf in names}):
+        alike.setdefault((key, repr(config.get(key))), []).append(config)
+    within = {chosen: {leaf for leaf in names if _differs(leaf, some)} for chosen, some in alike.items()}
+
+    def needed(leaf: str, config: dict[str, Any]) -> bool:
         key = choice(leaf)
-        alike = [other for other in configs if other.get(key) == config.get(key)]
-        if leaf in config and (leaf == key or leaf in differing(alike)):
-            found.append(leaf)
-    return found
+        return leaf in config and (leaf == key or leaf in within[key, repr(config.get(key))])
+
+    return [[leaf for leaf in names if needed(leaf, config)] for config in configs]
 
 
 def choice(leaf: str) -> str:
