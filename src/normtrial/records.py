@@ -181,11 +181,16 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file atomically: a temporary neighbour, then a rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with temporary.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     put_in_place(temporary, path)

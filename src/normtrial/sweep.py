@@ -9,7 +9,7 @@ from typing import Any
 
 from normtrial.records import RunFolder, read_json
 from normtrial.report.comparison import print_comparison
-from normtrial.report.overlay import draw_overlay
+from normtrial.report.figures.overlay import draw_overlay
 
 FAILED = ("crashed", "missing", "interrupted")
 

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from normtrial.benchmark.machine import machine
 from normtrial.benchmark.pairs import Comparison
-from normtrial.report.style import COLOURS, GREY, new_figure, save, tidy
+from normtrial.report.figures.style import COLOURS, GREY, new_figure, save, tidy
 
 LEAST_WIDTH = 110  # columns of a table in a log file, which says nothing of its width
 Draw = Callable[[Any], None]

@@ -17,7 +17,7 @@ from normtrial.benchmark.command import add_overrides
 from normtrial.benchmark.phases import PHASES
 from normtrial.benchmark.results import Results, table_of
 from normtrial.help import CONF
-from normtrial.report.style import COLOURS, tidy
+from normtrial.report.figures.style import COLOURS, tidy
 
 TRAIN = CONF.with_name("train.py")
 SHORTEST = ("data.limit=64", "train.steps=1", "train.eval_every=1")

@@ -61,6 +61,7 @@ class Arm:
     name: str
     runs: list[Run]
     settings: dict[str, Any] = field(default_factory=dict)  # the leaves in which the arms differ
+    told: list[str] = field(default_factory=list)  # those of them that the name says
 
     def count(self, status: str) -> int:
         """How many of the runs ended in this status."""
@@ -69,6 +70,16 @@ class Arm:
     def values(self, outcome: Outcome) -> list[float]:
         """The outcome of every run that has a result."""
         return [value for run in self.runs if (value := run.value(outcome)) is not None]
+
+    def by_seed(self, outcome: Outcome) -> dict[int, float]:
+        """The outcome of every run that has a result, under its seed: what pairs it with another arm's."""
+        found = {run.config["seed"]: run.value(outcome) for run in self.runs}
+        return {seed: value for seed, value in found.items() if value is not None}
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The leaves that all of its runs share."""
+        return {name: value for name, value in self.runs[0].config.items() if makes_an_arm(name)}
 
     def mean(self, outcome: Outcome) -> float:
         """Mean over seeds; not finite without results, or where a diverged run has no worst value."""
@@ -94,11 +105,11 @@ class Arm:
         return statistics.fmean(numbers) if numbers else None
 
 
-def group(folders: Iterable[RunFolder]) -> list[Arm]:
-    """Group runs into arms, in the order in which arms first appear."""
+def group(folders: Iterable[RunFolder | Run]) -> list[Arm]:
+    """Group runs, read already or not, into arms, in the order in which arms first appear."""
     arms: dict[tuple[tuple[str, str], ...], list[Run]] = {}
     for folder in folders:
-        run = Run.read(folder)
+        run = folder if isinstance(folder, Run) else Run.read(folder)
         key = tuple(sorted((name, repr(value)) for name, value in run.config.items() if makes_an_arm(name)))
         arms.setdefault(key, []).append(run)
     grouped = [Arm("", sorted(runs, key=lambda run: run.config.get("seed") or 0)) for runs in arms.values()]
@@ -117,17 +128,18 @@ def name_arms(arms: list[Arm]) -> None:
     A group's `name` stands for the leaves it brings along: `bn` against `ln`, without "momentum=0.1". Those
     are named only where arms of the same `name` differ in them.
     """
-    configs = [{k: v for k, v in arm.runs[0].config.items() if makes_an_arm(k)} for arm in arms]
+    configs = [arm.config for arm in arms]
     names = differing(configs)
     for arm, config, told in zip(arms, configs, telling(configs, names), strict=True):
         arm.settings = {leaf: config.get(leaf, ABSENT) for leaf in names}
-        labels = [_label(leaf, config[leaf]) for leaf in told]
-        arm.name = " ".join(labels) or _common_name(config)
+        arm.told = told
+        arm.name = name_of(config, told)
     # Two groups may have a leaf of the same last name; then only its whole name tells.
     twice = {name for name, num in Counter(arm.name for arm in arms).items() if num > 1}
     for arm in arms:
         if arm.name in twice:
             arm.name = " ".join(f"{leaf}={value}" for leaf, value in arm.settings.items())
+            arm.told = list(arm.settings)
 
 
 def differing(configs: list[dict[str, Any]]) -> list[str]:
@@ -160,8 +172,18 @@ def choice(leaf: str) -> str:
     return "data.source" if group_name == "data" else f"{group_name}.name"
 
 
-def _label(leaf: str, value: Any) -> str:
-    return str(value) if leaf == choice(leaf) else f"{leaf.split('.', 1)[-1]}={value}"
+def name_of(config: dict[str, Any], told: list[str]) -> str:
+    """A name that says these leaves of a configuration."""
+    return " ".join(_label(leaf, config) for leaf in told) or _common_name(config)
+
+
+def _label(leaf: str, config: dict[str, Any]) -> str:
+    if leaf == choice(leaf):
+        return str(config[leaf])
+    # An eps is the norm's, which is what is studied; the optimizer's is named in full.
+    name = leaf.split(".", 1)[-1]
+    taken = not leaf.startswith("norm.") and f"norm.{name}" in config
+    return f"{leaf if taken else name}={config[leaf]}"
 
 
 def _common_name(config: dict[str, Any]) -> str:

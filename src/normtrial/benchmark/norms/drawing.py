@@ -7,7 +7,7 @@ from rich.table import Table
 from normtrial.benchmark.norms.rows import PASSES, Row
 from normtrial.benchmark.pairs import Comparison
 from normtrial.benchmark.results import table_of
-from normtrial.report.style import COLOURS, GREY, tidy
+from normtrial.report.figures.style import COLOURS, GREY, tidy
 
 NAMES = {"forward": "forward", "both": "forward and backward"}
 

@@ -21,7 +21,7 @@ from normtrial.benchmark.results import Results, table_of
 from normtrial.benchmark.scale.axes import AXES, Axis, Place
 from normtrial.benchmark.scale.fit import Power, fit
 from normtrial.errors import not_one_of, require
-from normtrial.report.style import COLOURS, GREY, tidy
+from normtrial.report.figures.style import COLOURS, GREY, tidy
 from normtrial.training.process.memory import keep_freed_memory
 
 LEAST_SIZES = 4  # two of them in the upper half

@@ -5,7 +5,7 @@ from html import escape
 
 from normtrial.claims.claim.training import Prediction, TrainingClaim
 from normtrial.claims.judging.judged import Finding, Judgement
-from normtrial.report.style import COLOURS, GREY
+from normtrial.report.figures.style import COLOURS, GREY
 
 WIDTH, LABEL, ROW, TOP = 760, 250, 24, 30
 

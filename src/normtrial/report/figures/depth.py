@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from normtrial.report.style import line_style, new_figure, tidy
+from normtrial.report.figures.style import line_style, new_figure, tidy
 
 Table = dict[str, dict[str, dict[str, float]]]  # placement -> number of blocks -> measure -> value
 PANELS = {

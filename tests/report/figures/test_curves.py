@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from normtrial.records import JsonLines, RunFolder, write_text
-from normtrial.report.curves import draw_curves
+from normtrial.report.figures.curves import draw_curves
 
 
 def is_png(path: Path) -> bool:
@@ -33,7 +33,7 @@ def test_curves_of_a_run_with_one_row_and_of_one_with_none(tmp_path):
 
 
 def test_an_explosion_does_not_flatten_the_rest():
-    from normtrial.report.style import new_figure, zoom
+    from normtrial.report.figures.style import new_figure, zoom
 
     axes = new_figure(3, 2).subplots()
     axes.plot([1, 2, 3], [1.5, 1.0, 1e9])

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from normtrial.records import RunFolder
-from normtrial.report.style import COLOURS, DASHES, GREY, TRIVIAL, new_figure, save, series, tidy, zoom
+from normtrial.report.figures.style import COLOURS, DASHES, GREY, TRIVIAL, new_figure, save, series, tidy, zoom
 from normtrial.training.sinks.progress import in_words
 
 Rows = list[dict[str, Any]]
