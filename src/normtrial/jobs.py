@@ -7,10 +7,12 @@
 
 import json
 import os
+import select
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 from normtrial import identity
@@ -19,6 +21,7 @@ from normtrial.errors import require
 from normtrial.records import RunFolder, to_json, write_text
 
 Note = dict[str, Any]
+LOOK_AGAIN_S = 0.5  # whether the sweep lives
 Work = Callable[[Config, Note], float | None]
 
 
@@ -30,13 +33,13 @@ def as_job(job: Job, configure: Callable[[], Config], work: Work) -> float | Non
     assert job.stop is not None
     if job.stop.exists():
         return None
-    return apart(lambda: noted(job, configure, work)) if job.pooled else noted(job, configure, work)
+    return apart(lambda: noted(job, configure, work), job.stop) if job.pooled else noted(job, configure, work)
 
 
 def noted(job: Job, configure: Callable[[], Config], work: Work) -> float | None:
     """The work between two notes; where only the first is found, the process died."""
     assert job.folder is not None and job.stop is not None
-    note: Note = {"number": job.number, "command": " ".join(job.command), "status": "running"}
+    note: Note = {"number": job.number, "command": " ".join(job.command), "status": "running", "pid": os.getpid()}
     value, on_failure = None, "continue"
     write_text(job.folder / "job.json", to_json(note))
     try:
@@ -61,12 +64,14 @@ def noted(job: Job, configure: Callable[[], Config], work: Work) -> float | None
     return value
 
 
-def apart(work: Callable[[], float | None]) -> float | None:
+def apart(work: Callable[[], float | None], stop: Path) -> float | None:
     """Do the work in a process that is nobody's child, and wait for it; None where it was killed.
 
     When one worker of a pool dies, the pool kills the others and their children. What trains is none of these, so
-    it costs nobody else a step; and where a worker is killed, its run goes on and is found finished.
+    it costs nobody else a step; and where a worker is killed, its run goes on and is found finished. When the sweep
+    itself is killed, which would leave all that to nobody, the worker makes the file `stop` in its place.
     """
+    sweep = os.getppid()
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         try:
@@ -81,6 +86,9 @@ def apart(work: Callable[[], float | None]) -> float | None:
     os.close(writer)
     os.waitpid(child, 0)
     with os.fdopen(reader) as answer:
+        while not select.select([answer], [], [], LOOK_AGAIN_S)[0]:
+            if os.getppid() != sweep:
+                stop.touch()
         text = answer.read()  # ends with the process, however that ends
     return json.loads(text) if text else None
 
