@@ -9,7 +9,7 @@ import pytest
 from normtrial.benchmark import overhead
 from normtrial.benchmark.overhead import INSTRUMENTS, measure
 from normtrial.benchmark.pairs import Comparison
-from normtrial.benchmark.results import keep
+from normtrial.benchmark.results import Results, keep
 from normtrial.training.loop import Loop
 from tests.support import TINY
 
@@ -50,8 +50,9 @@ def given(cache: Path) -> list[str]:
 
 
 def test_figures_are_kept(tmp_path: Path) -> None:
-    keep([Comparison("a", [1.0, 1.1, 1.2])], tmp_path, "cost", {"unit": "of a step", "title": "Cost"})
+    keep(Results("Cost", "of a step", [Comparison("a", [1.0, 1.1, 1.2])]), tmp_path, "cost", "python …")
     kept = json.loads((tmp_path / "cost.json").read_text("utf-8"))
     assert kept["comparisons"]["a"]["median"] == 1.1
     assert kept["machine"]["threads"] >= 1
+    assert kept["machine"]["gemm_gflops"] > 0 and kept["machine"]["copy_gb_per_s"] > 0
     assert (tmp_path / "cost.png").stat().st_size > 1000

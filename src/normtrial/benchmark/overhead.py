@@ -1,11 +1,14 @@
 """What watching a run costs: a training step with an instrument over the same step without any.
 
-Every side is a real loop on real text that writes its rows into a temporary folder; the bare side too, without
-probes, forensics, progress bar, W&B and checkpoints.
+Instruments are probes, forensics, progress bar, W&B and checkpoints, each alone and together. Every side is a real
+loop on real text that writes its rows into a temporary folder; the bare side too, without any of them.
 """
 
+import argparse
 import io
 import itertools
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -16,7 +19,9 @@ from typing import Any
 import torch
 
 from normtrial.assemble import build_model, build_setup, pick_device
+from normtrial.benchmark.command import add_overrides, clock_of
 from normtrial.benchmark.pairs import Clock, Comparison, paired_ratios
+from normtrial.benchmark.results import Results
 from normtrial.config import Config, compose
 from normtrial.data import catalogue
 from normtrial.probes.catalogue import build_probes
@@ -32,6 +37,35 @@ from normtrial.training.sinks.record import RecordSink, Sinks, WandbLogConfig
 SAVING = "checkpoint every train.checkpoint_every steps"
 Instrument = Callable[[Loop, Path, Config], None]
 Turn = Callable[[], None]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What this command has besides the common ones."""
+    add_overrides(parser)
+    parser.add_argument("--steps", type=int, default=10, help="of a turn; a multiple of train.log_every")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="instruments whose names begin so")
+
+
+def run(given: argparse.Namespace) -> Results:
+    """Every instrument against none."""
+    clock, kind = clock_of(given)
+    names = [name for name in INSTRUMENTS if not given.only or name.startswith(tuple(given.only))]
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            found.append(
+                measure(
+                    name,
+                    Path(folder),
+                    num_pairs=given.pairs,
+                    num_steps=given.steps,
+                    clock=clock,
+                    overrides=given.overrides,
+                )
+            )
+            print(f"{name}: {found[-1].median:.3f}", file=sys.stderr, flush=True)
+    title = f"Overhead, model=tiny {' '.join(given.overrides)}".rstrip()
+    return Results(title, f"{kind} of a step, with over without", found, {"steps": given.steps})
 
 
 def bare(config: Config, folder: Path) -> Loop:
