@@ -17,7 +17,6 @@ from typing import Any
 
 from normtrial import identity
 from normtrial.config import Config, Job
-from normtrial.errors import require
 from normtrial.records import RunFolder, to_json, write_text
 
 Note = dict[str, Any]
@@ -68,8 +67,8 @@ def apart(work: Callable[[], float | None], stop: Path) -> float | None:
     """Do the work in a process that is nobody's child, and wait for it; None where it was killed.
 
     When one worker of a pool dies, the pool kills the others and their children. What trains is none of these, so
-    it costs nobody else a step; and where a worker is killed, its run goes on and is found finished. When the sweep
-    itself is killed, which would leave all that to nobody, the worker makes the file `stop` in its place.
+    it costs nobody else a step; and where a worker is killed, its run goes on and is found finished. When the
+    sweep itself is killed, the worker makes the file `stop` in its place.
     """
     sweep = os.getppid()
     reader, writer = os.pipe()
@@ -115,12 +114,3 @@ def logged(folder: RunFolder, whole_process: bool) -> Iterator[None]:
             except Exception:
                 traceback.print_exc(file=file)
                 raise
-
-
-def check_direction(job: Job, metric: str, direction: str) -> None:
-    """Raise `ConfigError` where a search would look for the worst value."""
-    wanted = {"max": "maximize", "min": "minimize"}[direction]
-    require(
-        job.direction in (None, wanted),
-        f"hydra.sweeper.direction={job.direction} would look for the worst {metric}; set it to {wanted}.",
-    )

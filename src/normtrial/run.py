@@ -38,7 +38,7 @@ from normtrial.config import (
 from normtrial.data import catalogue
 from normtrial.data.dataset import TextData
 from normtrial.errors import ConfigError, require, writing
-from normtrial.jobs import as_job, check_direction, log_of
+from normtrial.jobs import as_job, log_of
 from normtrial.norms.catalogue import norm_class
 from normtrial.records import RunFolder
 from normtrial.report.advice import advice
@@ -93,7 +93,6 @@ def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> flo
     note = {} if note is None else note
     note["run_id"] = folder.run_id
     outcome = outcome_for(None, data.task.kind)
-    check_direction(job, outcome.metric, outcome.direction)
     with writing(folder.path), taken(folder, config.wait) if ranks.is_first else nullcontext(True) as mine:
         if not ranks.decided_by_first(mine):
             if not job.watched:

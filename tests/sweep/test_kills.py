@@ -39,7 +39,8 @@ def test_24_runs_through_three_kills(cache: Path, tmp_path: Path) -> None:
 
     until(lambda: running(store, folder, 30), sweep)
     sweep.kill()  # the sweep
-    sweep.wait()
+    with sweep:  # closes its pipes, which workers without work still hold
+        sweep.wait()
     until(lambda: not running(store, folder, 0))
     assert "interrupted" in {note["status"] for note in notes(folder)}, "what trained has kept its state"
 

@@ -16,7 +16,6 @@ class Job:
     parallel: bool = False  # several jobs share this machine's cores
     pooled: bool = False  # run by a pool that kills all its workers when one of them dies
     watched: bool = False  # by a sweeper that reads what jobs leave in files
-    direction: str | None = None  # in which a search over values turns the outcome
     command: tuple[str, ...] = ()  # the overrides that make this job
 
     @property
@@ -39,13 +38,11 @@ def current_job() -> Job:
     if hydra.mode != RunMode.MULTIRUN:
         return Job(command=command)
     launcher = hydra.launcher._target_.rpartition(".")[2]
-    direction = getattr(hydra.sweeper.get("direction"), "name", hydra.sweeper.get("direction"))
     return Job(
         sweep=Path(hydra.sweep.dir),
         number=hydra.job.num,
         parallel=launcher != "BasicLauncher",
         pooled=launcher == "JoblibLauncher",
-        watched=hydra.sweeper._target_.endswith("NormtrialSweeper"),
-        direction=direction,
+        watched=hydra.sweeper._target_.startswith("hydra_plugins.normtrial_"),
         command=command,
     )
