@@ -51,7 +51,9 @@ class ArmSearch(NormtrialSweeper):
         )
         for name in searched:
             fixed = [one for arm in arms for one in arm if one.lstrip("+").split("=")[0] == name]
-            require(not fixed, f"{fixed[:1]} leaves nothing to search for; {name} is what the search varies.")
+            require(
+                not fixed, f"{' '.join(fixed[:1])} leaves nothing to search for; {name} is what the search varies."
+            )
 
 
 class Study:

@@ -1,14 +1,16 @@
 """Real sweeps in real processes, watched through the files they leave."""
 
+import os
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from normtrial.records import RunFolder, list_runs, read_json
-from tests.support import TINY, start_process
+from tests.support import ROOT, TINY
 
 # Long enough for a signal to find it at work, a checkpoint behind it.
 LONGER = ["train.steps=160", "train.eval_every=80", "train.checkpoint_every=20", "model.dropout=0.3"]
@@ -16,8 +18,17 @@ TWO = "hydra.launcher.n_jobs=2"
 
 
 def start_sweep(store: Path, cache: Path, folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """`python train.py -m …` in the tiniest form."""
-    return start_process("-m", *TINY, f"cache={cache}", f"store={store}", f"hydra.sweep.dir={folder}", *arguments)
+    """`python train.py -m …` in the tiniest form, as a terminal starts it: with a process group of its own."""
+    places = (f"cache={cache}", f"store={store}", f"hydra.sweep.dir={folder}")
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "train.py"), "-m", *TINY, *places, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "200"},
+        process_group=0,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def notes(folder: Path) -> list[dict[str, Any]]:

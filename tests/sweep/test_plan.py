@@ -1,5 +1,6 @@
 """What a sweep has to do, from run folders as they are found."""
 
+import dataclasses
 import io
 import threading
 from collections.abc import Callable
@@ -23,9 +24,13 @@ def entry(configure: Callable[..., Config], monkeypatch: pytest.MonkeyPatch, tmp
     """A planned run with the given record."""
     monkeypatch.setattr("normtrial.data.catalogue.fingerprint", lambda config, cache: "some text")
 
+    def composed(*overrides: str) -> Config:
+        files = [one for one in overrides if not one.startswith("seed=")]  # composing takes its time
+        seeds = [int(one.removeprefix("seed=")) for one in overrides if one.startswith("seed=")]
+        return dataclasses.replace(configure(*files), store=str(tmp_path / "store"), seed=sum(seeds))
+
     def planned(*overrides: str, **summary: Any) -> Entry:
-        store = f"store={tmp_path / 'store'}"
-        (found,) = plan([list(overrides)], lambda given: configure(store, *given))
+        (found,) = plan([list(overrides)], lambda given: composed(*given))
         if summary:
             whole = {"steps": 200, "seconds": 20.0, **summary}
             records.write_text(found.folder.path / "summary.json", records.to_json(whole))

@@ -55,6 +55,11 @@ def carry_out(entries: Sequence[Entry], launching: Launching, folder: Path, on_f
             if on_failure == "stop" and any(entry.status in FAILURES for entry in entries):
                 stop.touch()
     if stop.exists() and not any(entry.status in FAILURES for entry in entries):
+        left = sum(not entry.has_ended for entry in entries)
+        print(
+            f"normtrial: stopped with {left} of {len(entries)} runs left; the same command goes on.",
+            file=sys.stderr,
+        )
         raise KeyboardInterrupt
 
 
