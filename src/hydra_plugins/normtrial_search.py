@@ -39,7 +39,10 @@ class ArmSearch(NormtrialSweeper):
             best, value = study.best()
             found = {one.split("=")[0]: one.split("=")[1] for one in best.overrides}
             values = [f"{float(found[name]):.3g}" for name in searched]
-            table.add_row(" ".join(arm), *values, f"{study.outcome.metric} {value:.4g}", str(len(study.entries)))
+            telling = " ".join(one for one in arm if any(one not in other for other in arms))
+            table.add_row(
+                telling or example.name, *values, f"{study.outcome.metric} {value:.4g}", str(len(study.entries))
+            )
         Console().print(table)
 
     def _refuse(self, arms: list[list[str]], searched: dict[str, Any], planned: "Sequence[Entry]") -> None:

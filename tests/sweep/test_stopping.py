@@ -55,7 +55,7 @@ def test_on_failure_stop_begins_no_more_and_continue_does(cache: Path, tmp_path:
     assert went_on.message.startswith("normtrial: 6 of 12 runs failed; ")
     assert len(finished(store)) == 6
     listed = [
-        line for line in went_on.err.splitlines() if line.startswith("ln-pre-s") and " crashed: seed" in line
+        line for line in went_on.err.splitlines() if line.startswith("ln-pre-s") and " crashed: log=file " in line
     ]
     assert len(listed) == 6
     assert all("ConfigError: eval.length_buckets=17 is more than the val split" in line for line in listed)
