@@ -33,7 +33,8 @@ def train(
 ) -> tuple[list[Tensor], list[dict]]:
     """Everything that training leaves behind, and the rows of the probes."""
     probes = build_probes(ProbeConfig(names=names, every=1), network.sites(blocks=True))
-    optimizer = torch.optim.AdamW(network.parameters(), lr=0.01)
+    # eps above rounding: else gradients that are 0 but for rounding (of keys' biases) move as far as others.
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.01, eps=1e-6)
     forward, left, rows = network if forward is None else forward, [], []
     for step in range(1, NUM_STEPS + 1):
         torch.manual_seed(step)

@@ -39,8 +39,10 @@ class TokenRmsBatchNorm(BatchNorm):
     reduces: ClassVar[str] = "BLD"
     shift_invariant: ClassVar[bool] = False
 
-    def _normalize(self, x_ND: Tensor, num_positions: int) -> Tensor:
-        return super()._normalize(x_ND / root_mean_square(x_ND, self.eps), num_positions)
+    def _at_counted(self, x_ND: Tensor, counted_N: Tensor | None) -> Tensor:
+        if counted_N is not None:  # rubbish in pads would come back as the gradient of their roots
+            x_ND = torch.where(counted_N.unsqueeze(-1), x_ND, 0.0)
+        return super()._at_counted(x_ND / root_mean_square(x_ND, self.eps), counted_N)
 
 
 @dataclass(kw_only=True, slots=True)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from normtrial.norms.base import NormConfig
 from normtrial.norms.batch.running import RunningConfig, RunningNorm, unbiased
+from normtrial.norms.kernels import batch_norm
 from normtrial.norms.moments import Moments, masked_moments, standardize, statistics_dtype
 
 
@@ -49,44 +50,41 @@ class BatchNorm(RunningNorm):
         self.register_buffer("running_mean", torch.zeros(d_model))
         self.register_buffer("running_var", torch.ones(d_model))
 
+    def _at_counted(self, x_ND: Tensor, counted_N: Tensor | None) -> Tensor:
+        if not (self.uses_batch and self._kernel_is_exact(x_ND)):
+            return super()._at_counted(x_ND, counted_N)
+        num = len(x_ND) if counted_N is None else int(counted_N.sum())
+        if not self.require_enough(num, num >= self.min_valid_tokens):
+            return super()._at_counted(x_ND, counted_N)
+        weight, bias = self._affine_in(x_ND.dtype)
+        y_ND, mean, variance = batch_norm(x_ND, weight, bias, self.eps, counted_N)
+        self._seen(Moments(mean, variance, mean.new_full((1,), num)))
+        return y_ND
+
+    def _kernel_is_exact(self, x_ND: Tensor) -> bool:
+        """True where the fused kernel computes just what is wanted.
+
+        It takes statistics in one precision and of one process. A compiler fuses the plain formula itself.
+        """
+        plain = x_ND.dtype == statistics_dtype(x_ND) and not self.fills_pads and self.total() is None
+        return plain and x_ND.device.type == "cpu" and not torch.compiler.is_compiling()
+
     def _normalize(self, x_ND: Tensor, num_positions: int) -> Tensor:
         if self.uses_batch and self.enough(x_ND):
-            if self._fused_is_exact(x_ND):
-                return self._fused(x_ND)
             batch = self._moments(x_ND, num_positions)
-            return self._by(x_ND, batch)
+            self._seen(batch)
+            return self.learned(standardize(x_ND, batch.mean, batch.variance, self.eps))
         mean, variance = (b.to(x_ND.dtype) for b in (self.running_mean, self.running_var))
         if x_ND.dtype == statistics_dtype(x_ND):
             # torch's kernel computes α x + β, which loses the digits of a small spread around a large mean
-            return self._kernel(x_ND - mean, torch.zeros_like(mean), variance, training=False)[0]
+            x_ND, mean = x_ND - mean, torch.zeros_like(mean)
+            weight, bias = self._affine_in(x_ND.dtype)
+            return torch.native_batch_norm(x_ND, weight, bias, mean, variance, False, self.momentum, self.eps)[0]
         return self.learned(standardize(x_ND, mean, variance, self.eps))
 
-    def _fused_is_exact(self, x_ND: Tensor) -> bool:
-        """True where torch's kernel computes just what is wanted; it never takes statistics in half precision."""
-        return x_ND.dtype == statistics_dtype(x_ND) and not self.fills_pads and self.total() is None
-
-    def _fused(self, x_ND: Tensor) -> Tensor:
-        """By torch's kernel, which also moves the running statistics (a copy of them).
-
-        It sums in order, and a sum of thousands leaves 3000 ± 0.05 three digits of its variance. So all tokens are
-        moved by the first one, which changes neither output nor gradient.
-        """
-        shift = x_ND[0].detach()
-        mean, variance = self.running_mean.to(x_ND.dtype) - shift, self.running_var.to(x_ND.dtype, copy=True)
-        y_ND, batch_mean, inverse = self._kernel(x_ND - shift, mean, variance, training=True)
-        batch_mean, mean = batch_mean + shift, mean + shift
-        num = torch.full((1,), float(len(x_ND)), device=x_ND.device)
-        self.observed = Moments(batch_mean.detach(), (inverse.detach() ** -2 - self.eps).clamp(min=0), num)
-        if self.training:
-            self.remember(running_mean=mean, running_var=variance)
-        return y_ND
-
-    def _kernel(
-        self, x_ND: Tensor, mean: Tensor, variance: Tensor, *, training: bool
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Output, and in training the batch's mean and 1 / sqrt(σ² + eps)."""
-        weight, bias = (None if p is None else p.to(x_ND.dtype) for p in (self.weight, self.bias))
-        return torch.native_batch_norm(x_ND, weight, bias, mean, variance, training, self.momentum, self.eps)
+    def _affine_in(self, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
+        weight, bias = (None if p is None else p.to(dtype) for p in (self.weight, self.bias))
+        return weight, bias
 
     def _moments(self, x_ND: Tensor, num_positions: int) -> Moments:
         """Mean, biased variance (D,) and number of what is counted."""
@@ -98,12 +96,11 @@ class BatchNorm(RunningNorm):
             variance, num = variance * (num / positions).to(variance.dtype), positions
         return Moments(mean, variance, num)
 
-    def _by(self, x_ND: Tensor, batch: Moments) -> Tensor:
-        """Normalize by the batch's statistics and, in training, remember them."""
+    def _seen(self, batch: Moments) -> None:
+        """Keep the batch's statistics for probes and, in training, remember them; they still have a gradient."""
         self.observed = Moments(*(m.detach() for m in batch))
         if self.training:
             self.remember(
                 running_mean=self.moved("running_mean", batch.mean),
                 running_var=self.moved("running_var", unbiased(batch.variance, batch.num)),
             )
-        return self.learned(standardize(x_ND, batch.mean, batch.variance, self.eps))

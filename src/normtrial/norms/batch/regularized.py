@@ -51,7 +51,7 @@ class RegularizedBatchNorm(BatchNorm):
     ...     lambda_mean=0.1, lambda_var=1.0)
     >>> norm = RegularizedBatchNorm(1, config)
     >>> y = norm(torch.tensor([[[1.0], [3.0]]]))  # mean 2 against 0, variance 2 against 1
-    >>> round(float(norm.penalty()), 4)
+    >>> round(norm.penalty().item(), 4)
     1.4
     """
 
@@ -66,11 +66,14 @@ class RegularizedBatchNorm(BatchNorm):
         """The fine of the last forward pass in training; None after one in evaluation."""
         return self._penalty
 
-    def _normalize(self, x_ND: Tensor, num_positions: int) -> Tensor:
+    def _at_counted(self, x_ND: Tensor, counted_N: Tensor | None) -> Tensor:
         self._penalty = None
-        if self.training and self.enough(x_ND):
-            self._penalty = self._fine(self._moments(x_ND, num_positions))
-        return super()._normalize(x_ND, num_positions)
+        return super()._at_counted(x_ND, counted_N)
+
+    def _seen(self, batch: Moments) -> None:
+        if self.training:
+            self._penalty = self._fine(batch)
+        super()._seen(batch)
 
     def _fine(self, batch: Moments) -> Tensor:
         """In float32 or better, whatever the statistics are taken in."""

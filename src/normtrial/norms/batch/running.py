@@ -110,16 +110,19 @@ class RunningNorm(BatchStatistics, Norm):
         """Normalize; see the class."""
         if self.counts_pads or not self.uses_batch:
             mask_BL = None  # every position takes part, or no statistics are taken
-        flat, dtype = x_BLD.reshape(-1, x_BLD.shape[-1]), self.computed_in(x_BLD)
+        x_ND = x_BLD.reshape(-1, x_BLD.shape[-1]).to(self.computed_in(x_BLD))
+        counted_N = None if mask_BL is None else mask_BL.reshape(-1)
         with torch.autocast(x_BLD.device.type, enabled=False):
-            if mask_BL is None:
-                return self._in_precision(dtype, flat, len(flat)).reshape(x_BLD.shape)
-            valid = mask_BL.reshape(-1).nonzero().squeeze(1)
-            y_ND = self._in_precision(dtype, flat.index_select(0, valid), len(flat))
-            return torch.zeros_like(flat).index_copy(0, valid, y_ND).reshape(x_BLD.shape)
+            y_ND = self._at_counted(x_ND, counted_N)
+        return y_ND.to(x_BLD.dtype).reshape(x_BLD.shape)
 
-    def _in_precision(self, dtype: torch.dtype, x_ND: Tensor, num_positions: int) -> Tensor:
-        return self._normalize(x_ND.to(dtype), num_positions).to(x_ND.dtype)
+    def _at_counted(self, x_ND: Tensor, counted_N: Tensor | None) -> Tensor:
+        """Normalize counted tokens, all of them where None; the others come out as 0."""
+        if counted_N is None:
+            return self._normalize(x_ND, len(x_ND))
+        rows = counted_N.nonzero().squeeze(1)
+        y_ND = self._normalize(x_ND.index_select(0, rows), len(x_ND))
+        return torch.zeros_like(x_ND).index_copy(0, rows, y_ND)
 
     def _normalize(self, x_ND: Tensor, num_positions: int) -> Tensor:
         """Normalize counted tokens, in the precision in which they come; `num_positions` includes pads."""
