@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from normtrial.benchmark import overhead
+from normtrial.benchmark import overhead, sweeps
 from normtrial.benchmark.command import add_common_arguments, prepare
 from normtrial.benchmark.results import keep, show
 from normtrial.errors import ConfigError
@@ -19,6 +19,7 @@ from normtrial.errors import ConfigError
 # A module has `add_arguments(parser)` and `run(given) -> Results`; its docstring is the command's help.
 COMMANDS: dict[str, ModuleType] = {
     "overhead": overhead,
+    "sweep": sweeps,
 }
 
 

@@ -97,11 +97,11 @@ class Arm:
         return statistics.fmean(numbers) if numbers else None
 
 
-def group(folders: Iterable[RunFolder]) -> list[Arm]:
-    """Group runs into arms, in the order in which arms first appear."""
+def group(folders: Iterable[RunFolder | Run]) -> list[Arm]:
+    """Group runs, read already or not, into arms, in the order in which arms first appear."""
     arms: dict[tuple[tuple[str, str], ...], list[Run]] = {}
     for folder in folders:
-        run = Run.read(folder)
+        run = folder if isinstance(folder, Run) else Run.read(folder)
         key = tuple(sorted((name, repr(value)) for name, value in run.config.items() if makes_an_arm(name)))
         arms.setdefault(key, []).append(run)
     grouped = [Arm("", sorted(runs, key=lambda run: run.config.get("seed") or 0)) for runs in arms.values()]

@@ -11,7 +11,7 @@ from normtrial.report.style import DIVERGED, TRIVIAL, Series, line_style, new_fi
 PANELS = {"train/loss_nats": "Training loss", "val/loss_nats": "Validation loss"}
 
 
-def draw_overlay(folders: Iterable[RunFolder], path: Path) -> Path:
+def draw_overlay(folders: Iterable[RunFolder | Run], path: Path) -> Path:
     """Draw training and validation loss of all arms into `path`.
 
     The mean stands only where every run of the arm has a finite value: averaging the survivors would make an

@@ -4,19 +4,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from normtrial.records import RunFolder
+from normtrial.config import as_dict
+from normtrial.report.arms import Run
 from normtrial.report.comparison import print_comparison
 from normtrial.report.overlay import draw_overlay
 from normtrial.sweep.entry import FAILURES, Entry
 from normtrial.sweep.live import first_line
+from normtrial.training.sinks.record import leaves
 
 
 def conclude(entries: Sequence[Entry], sweep: Path) -> None:
     """Print the comparison of all runs of a sweep, draw the overlay, list failures; exits 1 if there are any."""
-    folders = [entry.folder for entry in entries if is_whole(entry.folder)]
-    if folders:
-        print_comparison(folders)
-        print(f"figure: {draw_overlay(folders, sweep / 'overlay.png')}")
+    runs = [run for entry in entries if (run := read(entry)) is not None]
+    if runs:
+        print_comparison(runs)
+        print(f"figure: {draw_overlay(runs, sweep / 'overlay.png')}")
     failures = [entry for entry in entries if entry.status in FAILURES]
     for entry in failures:
         line = f"{entry.name} {entry.status}: {entry.typed}: {first_line(entry.error)}"
@@ -30,10 +32,11 @@ def conclude(entries: Sequence[Entry], sweep: Path) -> None:
         )
 
 
-def is_whole(folder: RunFolder) -> bool:
-    """Whether a run can be compared; says so where its files are damaged."""
+def read(entry: Entry) -> Run | None:
+    """The run as reports want it, without reading its YAML again; None where it can't be compared."""
     try:
-        return folder.read_summary() is not None and bool(folder.config_text())
+        summary = entry.folder.read_summary()
     except (OSError, ValueError) as error:
-        print(f"{folder.path} is left out: {error}", file=sys.stderr)
-        return False
+        print(f"{entry.folder.path} is left out: {error}", file=sys.stderr)
+        return None
+    return None if summary is None else Run(entry.folder, dict(leaves(as_dict(entry.config))), summary)
