@@ -140,7 +140,7 @@ def test_the_record_names_every_code_that_trained_it(
     config = trial("norm=ln")
     with monkeypatch.context() as patch:
         patch.setattr(run.identity, "code_hash", lambda: "other code")
-        patch.setattr(run, "stop_requests", lambda: nullcontext(lambda: True))
+        patch.setattr(run, "stop_requests", lambda *given: nullcontext(lambda: True))
         with pytest.raises(KeyboardInterrupt):
             train(config)
     (folder,) = list_runs(config.store)

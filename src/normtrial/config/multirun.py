@@ -76,21 +76,25 @@ class Composer:
     def __post_init__(self) -> None:
         self._parser = OverridesParser.create(config_loader=self.loader)
         self._composed: dict[tuple[str, ...], DictConfig] = {}
+        self._understood: dict[str, tuple[Override, bool]] = {}
 
     def compose(self, overrides: Overrides) -> Config:
         """The checked configuration of one job; raises as `load` and Hydra do."""
-        parsed = self._parser.parse_overrides(list(overrides))
-        files = tuple(str(one.input_line) for one in parsed if self._chooses_a_file(one))
+        parsed = [self._understand(text) for text in overrides]
+        files = tuple(text for text, (_, is_file) in zip(overrides, parsed, strict=True) if is_file)
         if files not in self._composed:
             self._composed[files] = without_hydra(self.loader.load_sweep_config(self.master, list(files)))
         cfg = copy.deepcopy(self._composed[files])
-        values = [one for one in parsed if not self._chooses_a_file(one)]
-        ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
+        ConfigLoaderImpl._apply_overrides_to_config([one for one, is_file in parsed if not is_file], cfg)
         return load(cfg)
 
-    def _chooses_a_file(self, override: Override) -> bool:
-        assert isinstance(self.loader, ConfigLoaderImpl)
-        return self.loader.repository.group_exists(override.key_or_group)
+    def _understand(self, text: str) -> tuple[Override, bool]:
+        """An override as Hydra reads it, and whether it chooses a file; jobs have most of theirs in common."""
+        if text not in self._understood:
+            assert isinstance(self.loader, ConfigLoaderImpl)
+            (override,) = self._parser.parse_overrides([text])
+            self._understood[text] = override, self.loader.repository.group_exists(override.key_or_group)
+        return self._understood[text]
 
 
 def workers_of(launcher: DictConfig) -> tuple[int, int | None]:

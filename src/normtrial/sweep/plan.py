@@ -28,12 +28,12 @@ IN_WORDS = {
 
 
 def plan(jobs: Iterable[list[str]], compose: Callable[[list[str]], Config]) -> list[Entry]:
-    """The run of each job, all composed and checked: a mistake in the last costs nothing. Jobs may share a run."""
+    """The run of each job, all composed and checked before any text is read. Jobs may share a run."""
+    composed = [(overrides, compose(overrides)) for overrides in jobs]
     fingerprints: dict[str, str] = {}
     entries: dict[Path, Entry] = {}
     planned: list[Entry] = []
-    for overrides in jobs:
-        config = compose(overrides)
+    for overrides, config in composed:
         data = repr(config.data)
         if data not in fingerprints:
             fingerprints[data] = catalogue.fingerprint(config.data, Path(config.cache))
