@@ -1,11 +1,13 @@
 """Grids and arms become lists of overrides, and each is composed as Hydra would."""
 
+import dataclasses
 from typing import Any
 
 import pytest
 
 from normtrial import run
-from normtrial.config import as_dict, load
+from normtrial.config import Config, as_dict, load
+from normtrial.config.help import CONF
 from normtrial.config.multirun import Composer, jobs_of, sweeper_of
 from normtrial.errors import ConfigError
 from tests.support import command
@@ -68,6 +70,22 @@ def test_it_is_what_hydra_composes(sweeper: Any, loader: Any, overrides: list[st
     whole = load(loader.load_sweep_config(sweeper.config, overrides))
     assert as_dict(composer.compose(overrides)) == as_dict(whole)
     assert type(composer.compose(overrides).norm) is type(whole.norm)
+
+
+RECIPES = [path.stem for path in (CONF / "experiment").glob("*.yaml") if "  arms:" in path.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_arm_of_a_recipe_composes(recipe: str) -> None:
+    with sweeper_of(run.main, [f"experiment={recipe}"]) as sweeper:
+        loader = sweeper.hydra_context.config_loader
+        jobs = jobs_of([f"experiment={recipe}"], list(sweeper.config.sweep.arms), loader)
+        arms = {makes_it(Composer(loader, sweeper.config).compose(job)) for job in jobs}
+    assert len(arms) == len(jobs) > 1
+
+
+def makes_it(config: Config) -> str:
+    return repr(dataclasses.replace(config, sweep=dataclasses.replace(config.sweep, arms=[])))
 
 
 def test_values_share_a_composition_and_files_do_not(

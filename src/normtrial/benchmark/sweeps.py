@@ -43,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def seconds_of(rounds: int, overrides: list[str], folder: Path) -> dict[str, list[float]]:
     """Seconds of every way in every round, and of finished sweeps."""
     seconds: dict[str, list[float]] = {way: [] for way in (SHELL, BASIC, SWEEP, "finished", "200 finished")}
+    _train(*SMALL, *overrides, "train.steps=1", "train.eval_every=1", f"store={folder}/warm")  # tokenizes
     for number in range(rounds):
         places = {way: [*SMALL, *overrides, f"store={folder}/{number}-{way.split()[0]}"] for way in seconds}
         began = time.perf_counter()
