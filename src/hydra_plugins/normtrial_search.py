@@ -1,9 +1,10 @@
 """Adaptive search, arm by arm: hydra-optuna-sweeper proposes values, normtrial's sweeper trains the runs."""
 
 import copy
+import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hydra.core.utils import JobReturn, JobStatus
 from rich.console import Console
@@ -68,7 +69,7 @@ class Study:
 
         from normtrial.report.outcome import outcome_for
 
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        optuna.logging.set_verbosity(logging.WARNING)
         self.sweeper = sweeper
         self.entries: list[Entry] = []
         self.outcome: Outcome = outcome_for(None, example.config.data.kind)
@@ -78,7 +79,8 @@ class Study:
             "direction": direction,
         }  # every arm begins with the same draws
         search = OptunaSweeperImpl(**options)
-        search.config, search.hydra_context, search.launcher = sweeper.config, sweeper.hydra_context, self
+        search.config, search.hydra_context = sweeper.config, sweeper.hydra_context
+        search.launcher = cast(Any, self)
         search.sweep(arm)
         (Path(sweeper.folder) / "optimization_results.yaml").unlink()  # of this arm only: the table has all
 

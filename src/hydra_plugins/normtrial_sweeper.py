@@ -34,6 +34,10 @@ class NormtrialSweeper(BasicSweeper):
         typed = [*self._parse_config(), *arguments]
         jobs = jobs_of(typed, list(self.config.sweep.arms), self.hydra_context.config_loader)
         entries = sweep.distinct(self.plan(jobs))
+        if num := sweep.by_other_code(entries):
+            print(
+                f"The code has changed since {num} of the runs finished; rerun=true trains them again.", flush=True
+            )
         if entries[0].config.sweep.dry_run:
             sweep.print_plan(entries, self.launching().workers)
             return

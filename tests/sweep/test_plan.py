@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from normtrial import records
+from normtrial import identity, records
 from normtrial.config import Config
 from normtrial.sweep.entry import Entry, Notes, standing
 from normtrial.sweep.launch import MAX_ATTEMPTS, Launching, carry_out
-from normtrial.sweep.plan import distinct, estimate, in_short, plan, print_plan
+from normtrial.sweep.plan import by_other_code, distinct, estimate, in_short, plan, print_plan
 
 Planned = Callable[..., Entry]
 
@@ -83,6 +83,13 @@ def test_the_plan_says_what_is_left_and_for_how_long(entry: Planned) -> None:
     assert "1 crashed, to be tried again rms-pre-s0 2 done bn-pre-s0, ln-pre-s0" in text
     assert "About 00:19 on 2 workers" in text
     assert estimate(entries[1:2], entries[1:2]) is None
+
+
+def test_results_of_other_code_are_counted(entry: Planned) -> None:
+    mine, other = entry("seed=0", status="finished"), entry("seed=1", status="finished")
+    for one, code in ((mine, identity.code_hash()), (other, "other code")):
+        one.folder.write_json("meta.json", {"code_hash": code})
+    assert by_other_code([mine, other, entry("seed=2")]) == 1
 
 
 class Script:

@@ -51,6 +51,12 @@ def distinct(planned: Iterable[Entry]) -> list[Entry]:
     return list({id(entry): entry for entry in planned}.values())
 
 
+def by_other_code(entries: Iterable[Entry]) -> int:
+    """How many results are of a code that has changed since."""
+    codes = [entry.folder.read_meta().get("code_hash") for entry in entries if is_done(entry)]
+    return sum(code not in (None, identity.code_hash()) for code in codes)
+
+
 def in_short(entries: Sequence[Entry]) -> str:
     """How many runs, and how many of them have their result.
 
