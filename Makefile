@@ -2,12 +2,12 @@
 PYTHON ?= python
 
 .DEFAULT_GOAL := help
-.PHONY: help check lint formatted types layers spelling test test-slow smoke format clean
+.PHONY: help check lint formatted types layers spelling claims test test-slow smoke format clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-check: lint formatted types layers spelling  ## all of the five below; what pre-commit and CI run
+check: lint formatted types layers spelling claims  ## all of the six below; what pre-commit and CI run
 
 lint:  ## ruff check
 	@echo "== ruff check"
@@ -28,6 +28,10 @@ layers:  ## import-linter: imports go downwards only
 spelling:  ## codespell
 	@echo "== codespell"
 	@$(PYTHON) -m codespell_lib .
+
+claims:  ## registered predictions stand as registered
+	@echo "== claim.py verify"
+	@$(PYTHON) scripts/claim.py verify
 
 test:  ## the quick tests
 	$(PYTHON) -m pytest

@@ -3,9 +3,7 @@
 import hydra
 from omegaconf import DictConfig
 
-from normtrial import config
-
-config.register()
+from normtrial.help import help_is_wanted, help_text
 
 
 @hydra.main(version_base="1.3", config_path="conf", config_name="config")
@@ -17,4 +15,10 @@ def main(cfg: DictConfig) -> float | None:
 
 
 if __name__ == "__main__":
-    config.explained(main)
+    if help_is_wanted():
+        print(help_text())
+    else:
+        from normtrial import config  # and with it torch, for which --help need not wait
+
+        config.register()
+        config.explained(main)

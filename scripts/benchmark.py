@@ -1,6 +1,8 @@
 """What things cost on this machine, by pairs: prints a table, keeps JSON and a figure in results/benchmarks/.
 
     python scripts/benchmark.py overhead [norm=bn data=bbc …]
+    python scripts/benchmark.py norm [--only rms ln …]
+    python scripts/benchmark.py step [--tasks lm --sizes tiny]
     python scripts/benchmark.py <command> --help
 
 Every file says how fast this machine multiplies and copies, measured in the same run.
@@ -11,7 +13,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from normtrial.benchmark import overhead, sweeps
+from normtrial.benchmark import norms, overhead, scale, startup, step, sweeps
 from normtrial.benchmark.command import add_common_arguments, prepare
 from normtrial.benchmark.results import keep, show
 from normtrial.errors import ConfigError
@@ -19,6 +21,10 @@ from normtrial.errors import ConfigError
 # A module has `add_arguments(parser)` and `run(given) -> Results`; its docstring is the command's help.
 COMMANDS: dict[str, ModuleType] = {
     "overhead": overhead,
+    "norm": norms,
+    "scale": scale,
+    "startup": startup,
+    "step": step,
     "sweep": sweeps,
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from normtrial.config import compose
 from normtrial.probes.depth import by_depth
-from normtrial.report.depth import Table, draw_depth
+from normtrial.report.figures.depth import Table, draw_depth
 
 PLACEMENTS = ("pre", "post", "sandwich", "deepnorm", "lns", "none")
 DEPTHS = (2, 4, 6, 8, 12, 16, 24, 32, 48)

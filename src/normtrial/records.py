@@ -13,6 +13,7 @@ results/runs/<run-id>/
 """
 
 import fcntl
+import functools
 import json
 import math
 import os
@@ -49,6 +50,7 @@ FOUND_BY_CONTENT = (  # where text comes from: the run id has the content instea
 )
 
 
+@functools.cache  # asked for every leaf of every run of a store
 def is_scientific(leaf: str) -> bool:
     """Whether a dotted name of the configuration is part of what identifies a run.
 
@@ -199,11 +201,16 @@ def last_row(path: Path, near_the_end: int = 1 << 16) -> dict[str, Any] | None:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file atomically: a temporary neighbour, then a rename."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
+    with temporary.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     put_in_place(temporary, path)

@@ -43,7 +43,7 @@ from normtrial.norms.catalogue import norm_class
 from normtrial.records import RunFolder
 from normtrial.report.advice import advice
 from normtrial.report.arms import Run
-from normtrial.report.curves import draw_curves
+from normtrial.report.figures.curves import draw_curves
 from normtrial.report.outcome import outcome_for
 from normtrial.training.accumulate import check_shares
 from normtrial.training.loop import Loop

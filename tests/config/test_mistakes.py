@@ -40,9 +40,8 @@ MISTAKES = {
         "data.max_documents must be at least 1 document, or null for all of them, not 0."
     ),
     "data=imdb data.source=a/b": "data.source='a/b' must be a plain name.",
-    "experiment=quick": (
-        "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: padding, quick_look."
-    ),
+    "experiment=quick": "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: batch_padding, "
+    "padding, quick_look, trial_deep, trial_lm, trial_order, trial_text.",
     "norm.epss=1e-3": EPSS,
     "+norm.epss=1e-3": EPSS,
     "++norm.epss=1e-3": EPSS,

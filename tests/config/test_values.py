@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -10,10 +12,10 @@ import pytest
 from omegaconf import OmegaConf
 
 from normtrial.config import Config, as_dict, as_yaml
-from normtrial.config.help import CONF, describe
 from normtrial.config.schema import GROUPS
+from normtrial.help import CONF, describe
 from tests.norms.options import chosen
-from tests.support import command
+from tests.support import ROOT, command
 
 OPTIONS = sorted(path for group in GROUPS for path in (CONF / group).glob("*.yaml"))
 SPELLINGS = ("1e-5", "1e-05", "1.0e-5", "0.00001", "1E-5")
@@ -94,3 +96,15 @@ def test_antlr_is_pinned_to_what_hydra_reads() -> None:
     pinned = [line for line in metadata.requires("normtrial") or [] if line.startswith("antlr4")]
     assert pinned == ["antlr4-python3-runtime<4.10,>=4.9"]
     assert metadata.version("antlr4-python3-runtime").startswith("4.9.")
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    code = "import sys, runpy; sys.argv = ['train.py', '--help']; runpy.run_path('train.py', run_name='__main__')"
+    told = subprocess.run(
+        [sys.executable, "-c", f"{code}; print('torch' in sys.modules)"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.splitlines()[-1] == "False"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from normtrial.probes.depth import exponent
-from normtrial.report.depth import Table, draw_depth
+from normtrial.report.figures.depth import Table, draw_depth
 from tests.support import ROOT
 
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "depth.py"))

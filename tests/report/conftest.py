@@ -11,9 +11,10 @@ from normtrial.records import JsonLines, RunFolder, write_text
 CONFIG = """\
 norm: {{name: {norm}, eps: 1e-05, affine: true{momentum}}}
 placement: {{name: {placement}}}
-model: {{num_layers: {layers}, d_model: 64}}
+model: {{num_layers: {layers}, d_model: 64, positions: learned, tie: true}}
+data: {{source: bbc, batch_size: {batch_size}, max_len: {max_len}}}
 optim: {{name: adamw, lr: {lr}}}
-train: {{steps: 200, log_every: 10}}
+train: {{steps: {steps}, log_every: 10}}
 seed: {seed}
 store: {store}
 log: {{mode: offline, group: {seed}}}
@@ -40,12 +41,18 @@ class Factory:
         lr: str = "1e-3",
         ended: bool = True,
         final: float = 0.8,
+        batch_size: int = 8,
+        max_len: int = 512,
+        steps: int = 200,
     ) -> RunFolder:
         folder, name = RunFolder(self.store / run_id), f"{norm}-{placement}-s{seed}"
         values = {"norm": norm, "placement": placement, "seed": seed, "layers": layers, "lr": lr}
+        values |= {"batch_size": batch_size, "max_len": max_len, "steps": steps}
         values |= {"momentum": ", momentum: 0.1" if norm == "bn" else "", "store": self.store}
         write_text(folder.path / "config.yaml", CONFIG.format(**values))
-        folder.write_json("meta.json", {"run_id": run_id, "name": name, "schema": 1})
+        folder.write_json(
+            "meta.json", {"run_id": run_id, "name": name, "schema": 1, "command": f"made up {run_id}"}
+        )
         rows = made_up_rows(task, norm == "bn", seed, layers, die_at, final)
         write_lines(folder.metrics_path, rows)
         events = []
@@ -56,7 +63,9 @@ class Factory:
             events.append({"step": 70, "kind": "spike", "site": None, "detail": {"ratio": 3.0}})
         write_lines(folder.events_path, events)
         if ended:
-            folder.write_json("summary.json", made_up_summary(run_id, name, task, status, rows))
+            summary = made_up_summary(run_id, name, task, status, rows)
+            summary["data"]["padding_share"] = max_len / 4000
+            folder.write_json("summary.json", summary)
         return folder
 
 
@@ -133,7 +142,7 @@ def made_up_summary(run_id: str, name: str, task: str, status: str, rows: list[d
         "best": best,
         "trivial": trivial,
         "task": task,
-        "data": {"name": "bbc", "padding_share": 0.414},
+        "data": {"name": "bbc", "vocab_size": 2048},
         "model": {"parameters": 312_453, "norm_parameters": 1024},
         "events": {"spike": 1},
         "sweep": None,

@@ -7,9 +7,9 @@ import pytest
 
 from normtrial import run
 from normtrial.config import Config, as_dict, load
-from normtrial.config.help import CONF
 from normtrial.config.multirun import Composer, jobs_of, sweeper_of
 from normtrial.errors import ConfigError
+from normtrial.help import CONF
 from tests.support import command
 
 

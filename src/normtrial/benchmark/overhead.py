@@ -24,6 +24,7 @@ from normtrial.benchmark.pairs import Clock, Comparison, paired_ratios
 from normtrial.benchmark.results import Results
 from normtrial.config import Config, compose
 from normtrial.data import catalogue
+from normtrial.data.dataset import TextData
 from normtrial.probes.catalogue import build_probes
 from normtrial.records import RunFolder
 from normtrial.training.loop import Loop
@@ -68,10 +69,10 @@ def run(given: argparse.Namespace) -> Results:
     return Results(title, f"{kind} of a step, with over without", found, {"steps": given.steps})
 
 
-def bare(config: Config, folder: Path) -> Loop:
-    """A loop without instruments, at its first step."""
+def bare(config: Config, folder: Path, data: TextData | None = None) -> Loop:
+    """A loop without instruments, at its first step; on the configured text, or on `data`."""
     device = pick_device(config.device)
-    data = catalogue.load(config.data, Path(config.cache))
+    data = data or catalogue.load(config.data, Path(config.cache))
     model = build_model(config, data).to(device).train()
     record, checkpoints = RecordSink(RunFolder(folder)), Checkpoints(folder / "checkpoint", 2)
     setup = build_setup(config, model, data, device, record, Sinks([record]), checkpoints, Ranks(), lambda: False)
@@ -83,6 +84,9 @@ def probing(name: str, loop: Loop, folder: Path, config: Config) -> None:
     """The probes of `probe=<name>`."""
     probe = compose(f"probe={name}").probe
     loop.s.probes = build_probes(probe, loop.s.model.sites(blocks=True))  # type: ignore[operator]
+
+
+shipped_probes: Instrument = partial(probing, "default")
 
 
 def forensic(loop: Loop, folder: Path, config: Config) -> None:
@@ -121,13 +125,13 @@ def watched_by_wandb(loop: Loop, folder: Path, config: Config) -> None:
 
 INSTRUMENTS: dict[str, list[Instrument]] = {
     "nothing (how far pairs can be trusted)": [],
-    "probe=default": [partial(probing, "default")],
+    "probe=default": [shipped_probes],
     "probe=all": [partial(probing, "all")],
     "forensics": [forensic],
     "progress bar": [barred],
     "W&B offline": [mirrored],
     SAVING: [saving],
-    "all as shipped, without checkpoints": [partial(probing, "default"), forensic, barred, mirrored],
+    "all as shipped, without checkpoints": [shipped_probes, forensic, barred, mirrored],
     "for comparison: wandb.watch": [watched_by_wandb],
     "for comparison: detect_anomaly": [],
 }

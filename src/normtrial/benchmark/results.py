@@ -13,8 +13,9 @@ from rich.table import Table
 
 from normtrial.benchmark.machine import machine
 from normtrial.benchmark.pairs import Comparison
-from normtrial.report.style import COLOURS, GREY, new_figure, save, tidy
+from normtrial.report.figures.style import COLOURS, GREY, new_figure, save, tidy
 
+LEAST_WIDTH = 110  # columns of a table in a log file, which says nothing of its width
 Draw = Callable[[Any], None]
 
 
@@ -50,6 +51,7 @@ def table_of(title: str, *headers: str) -> Table:
 def show(results: Results) -> None:
     """As tables: median, quartiles and number of the ratios, what else there is, and how fast the machine is."""
     console = Console()
+    console.width = max(console.width, LEAST_WIDTH)
     if results.comparisons:
         table = table_of(results.title, "", results.unit, "quartiles", "pairs")
         for one in results.comparisons:
@@ -79,7 +81,7 @@ def keep(results: Results, folder: Path, name: str, command: str) -> None:
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    figure = new_figure(7.5, 1 + 0.32 * len(results.comparisons)) if results.draw is None else new_figure(7.5, 4)
+    figure = new_figure(7.5, 1.3 + 0.32 * len(results.comparisons)) if results.draw is None else new_figure(7.5, 4)
     (results.draw or partial(draw_ratios, results))(figure)
     save(figure, folder / f"{name}.png")
 

@@ -19,11 +19,11 @@ from normtrial.benchmark.command import add_overrides
 from normtrial.benchmark.pairs import Comparison
 from normtrial.benchmark.results import Results, table_of
 from normtrial.config import as_yaml
-from normtrial.config.help import CONF
 from normtrial.config.multirun import sweeper_of
 from normtrial.errors import require
+from normtrial.help import CONF
 from normtrial.records import list_runs, read_json, to_json, write_text
-from normtrial.report.style import COLOURS, tidy
+from normtrial.report.figures.style import COLOURS, tidy
 from normtrial.run import main
 
 TRAIN = CONF.with_name("train.py")

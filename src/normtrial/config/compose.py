@@ -3,9 +3,9 @@
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 
-from normtrial.config.help import CONF
 from normtrial.config.load import load
 from normtrial.config.schema import Config, register
+from normtrial.help import CONF
 
 
 def compose(*overrides: str) -> Config:

@@ -12,7 +12,6 @@ from omegaconf.errors import OmegaConfBaseException, ValidationError
 from yaml import YAMLError
 
 from normtrial.config.flags import take_flags
-from normtrial.config.help import help_text
 from normtrial.config.schema import GROUPS, Config
 from normtrial.config.unknown import NOT_SET_BY_HAND, unknown_key
 from normtrial.errors import ConfigError, not_one_of
@@ -26,9 +25,6 @@ EXTRAS = {"submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray", "o
 def explained(main: Callable[[], Any]) -> None:
     """Run `main`; a mistake of the user's is printed in a line or two, without a traceback, and exits 1."""
     os.environ.setdefault(FULL_ERROR, "1")
-    if {"-h", "--help"} & set(sys.argv[1:]):
-        print(help_text())  # Hydra's own would list every schema, and take two seconds for it
-        return
     try:
         sys.argv[1:] = take_flags(sys.argv[1:])
         refuse_what_hydra_misreads(sys.argv[1:])

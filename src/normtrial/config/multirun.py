@@ -21,10 +21,10 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
 from normtrial.config.explain import refuse_what_hydra_misreads
-from normtrial.config.help import CONF
 from normtrial.config.load import load, without_hydra
 from normtrial.config.schema import Config, register
 from normtrial.errors import ConfigError
+from normtrial.help import CONF
 
 Overrides = list[str]
 

@@ -2,7 +2,7 @@
 
 from omegaconf import DictConfig, OmegaConf
 
-from normtrial.config.help import CONF
+from normtrial.help import CONF
 from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import NORMS
 

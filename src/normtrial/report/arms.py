@@ -5,19 +5,18 @@ metric has (0 for an accuracy; for a loss there is none, so the mean does not ex
 run has no result yet: it is left out of the mean and shown beside it.
 """
 
+import itertools
 import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, cast
-
-from omegaconf import OmegaConf
+from typing import Any
 
 from normtrial.errors import ConfigError
 from normtrial.records import RunFolder, is_scientific
 from normtrial.report.outcome import Outcome
-from normtrial.training.sinks.record import leaves
+from normtrial.report.stored import leaves_of
 
 ABSENT = "absent"  # the value of a leaf that an arm does not have (momentum, for a LayerNorm)
 
@@ -33,9 +32,7 @@ class Run:
     @classmethod
     def read(cls, folder: RunFolder) -> "Run":
         """Read a run's configuration and summary."""
-        # Not yaml.safe_load: YAML 1.1 reads 1e-05 as a string.
-        config = OmegaConf.to_container(OmegaConf.create(folder.config_text()))
-        return cls(folder, dict(leaves(cast(dict[str, Any], config))), folder.read_summary())
+        return cls(folder, leaves_of(folder.config_text()), folder.read_summary())
 
     @property
     def status(self) -> str:
@@ -64,6 +61,7 @@ class Arm:
     name: str
     runs: list[Run]
     settings: dict[str, Any] = field(default_factory=dict)  # the leaves in which the arms differ
+    told: list[str] = field(default_factory=list)  # those of them that the name says
 
     def count(self, status: str) -> int:
         """How many of the runs ended in this status."""
@@ -72,6 +70,16 @@ class Arm:
     def values(self, outcome: Outcome) -> list[float]:
         """The outcome of every run that has a result."""
         return [value for run in self.runs if (value := run.value(outcome)) is not None]
+
+    def by_seed(self, outcome: Outcome) -> dict[int, float]:
+        """The outcome of every run that has a result, under its seed: what pairs it with another arm's."""
+        found = {run.config["seed"]: run.value(outcome) for run in self.runs}
+        return {seed: value for seed, value in found.items() if value is not None}
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The leaves that all of its runs share."""
+        return {name: value for name, value in self.runs[0].config.items() if makes_an_arm(name)}
 
     def mean(self, outcome: Outcome) -> float:
         """Mean over seeds; not finite without results, or where a diverged run has no worst value."""
@@ -120,33 +128,42 @@ def name_arms(arms: list[Arm]) -> None:
     A group's `name` stands for the leaves it brings along: `bn` against `ln`, without "momentum=0.1". Those
     are named only where arms of the same `name` differ in them.
     """
-    configs = [{k: v for k, v in arm.runs[0].config.items() if makes_an_arm(k)} for arm in arms]
-    for arm, config in zip(arms, configs, strict=True):
-        arm.settings = {leaf: config.get(leaf, ABSENT) for leaf in differing(configs)}
-        labels = [_label(leaf, config[leaf]) for leaf in telling(config, configs)]
-        arm.name = " ".join(labels) or _common_name(config)
+    configs = [arm.config for arm in arms]
+    names = differing(configs)
+    for arm, config, told in zip(arms, configs, telling(configs, names), strict=True):
+        arm.settings = {leaf: config.get(leaf, ABSENT) for leaf in names}
+        arm.told = told
+        arm.name = name_of(config, told)
     # Two groups may have a leaf of the same last name; then only its whole name tells.
     twice = {name for name, num in Counter(arm.name for arm in arms).items() if num > 1}
     for arm in arms:
         if arm.name in twice:
             arm.name = " ".join(f"{leaf}={value}" for leaf, value in arm.settings.items())
+            arm.told = list(arm.settings)
 
 
 def differing(configs: list[dict[str, Any]]) -> list[str]:
     """The leaves that don't have one and the same value in all configurations, in config order."""
     names = dict.fromkeys(name for config in configs for name in config)
-    return [name for name in names if len({repr(config.get(name, ABSENT)) for config in configs}) > 1]
+    return [name for name in names if _differs(name, configs)]
 
 
-def telling(config: dict[str, Any], configs: list[dict[str, Any]]) -> list[str]:
-    """The leaves of one configuration that its name needs, group by group."""
-    found = []
-    for leaf in differing(configs):
+def _differs(name: str, configs: list[dict[str, Any]]) -> bool:
+    return len({repr(config.get(name, ABSENT)) for config in configs}) > 1
+
+
+def telling(configs: list[dict[str, Any]], names: list[str]) -> list[list[str]]:
+    """For each configuration those of the leaves in which all differ that its name needs, group by group."""
+    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for config, key in itertools.product(configs, {choice(leaf) for leaf in names}):
+        alike.setdefault((key, repr(config.get(key))), []).append(config)
+    within = {chosen: {leaf for leaf in names if _differs(leaf, some)} for chosen, some in alike.items()}
+
+    def needed(leaf: str, config: dict[str, Any]) -> bool:
         key = choice(leaf)
-        alike = [other for other in configs if other.get(key) == config.get(key)]
-        if leaf in config and (leaf == key or leaf in differing(alike)):
-            found.append(leaf)
-    return found
+        return leaf in config and (leaf == key or leaf in within[key, repr(config.get(key))])
+
+    return [[leaf for leaf in names if needed(leaf, config)] for config in configs]
 
 
 def choice(leaf: str) -> str:
@@ -155,8 +172,18 @@ def choice(leaf: str) -> str:
     return "data.source" if group_name == "data" else f"{group_name}.name"
 
 
-def _label(leaf: str, value: Any) -> str:
-    return str(value) if leaf == choice(leaf) else f"{leaf.split('.', 1)[-1]}={value}"
+def name_of(config: dict[str, Any], told: list[str]) -> str:
+    """A name that says these leaves of a configuration."""
+    return " ".join(_label(leaf, config) for leaf in told) or _common_name(config)
+
+
+def _label(leaf: str, config: dict[str, Any]) -> str:
+    if leaf == choice(leaf):
+        return str(config[leaf])
+    # An eps is the norm's, which is what is studied; the optimizer's is named in full.
+    name = leaf.split(".", 1)[-1]
+    taken = not leaf.startswith("norm.") and f"norm.{name}" in config
+    return f"{leaf if taken else name}={config[leaf]}"
 
 
 def _common_name(config: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from normtrial.config import as_dict
 from normtrial.report.arms import Run
 from normtrial.report.comparison import print_comparison
-from normtrial.report.overlay import draw_overlay
+from normtrial.report.figures.overlay import draw_overlay
 from normtrial.sweep.entry import FAILURES, Entry
 from normtrial.sweep.live import first_line
 from normtrial.training.sinks.record import leaves

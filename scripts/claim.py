@@ -1,0 +1,12 @@
+"""Claims on trial: `python scripts/claim.py --help`."""
+
+import sys
+
+from normtrial.claims.command import main
+from normtrial.errors import ConfigError
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except ConfigError as error:
+        sys.exit(f"normtrial: {error}")

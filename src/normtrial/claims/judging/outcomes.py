@@ -1,0 +1,102 @@
+"""One number of a run, as a claim reads it. A diverged run is never left out.
+
+It counts as the worst value: 0 for an accuracy, the trivial predictor's value for a loss, the whole run for steps
+to a target. Where a reading has no worst value (a gap, a mean over steps that never came) the value is NaN, and
+the judge says so instead of passing over it.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from normtrial.claims.claim.training import Outcome
+from normtrial.claims.judging.evidence import RunRecord
+from normtrial.report.outcome import outcome_for
+
+
+def value_of(run: RunRecord, outcome: Outcome) -> float:
+    """The outcome of one run."""
+    if outcome.read == "diverged":
+        return float(run.status == "diverged" or run.plateau)
+    if outcome.read == "steps_to_target":
+        value, _ = steps_to_target(run, outcome)
+    else:
+        value = plain(run, outcome, outcome.metric)
+        if outcome.minus is not None:
+            value -= plain(run, outcome, outcome.minus)
+        if outcome.over is not None:
+            divisor = plain(run, outcome, outcome.over)
+            value = value / divisor if divisor else math.nan
+    if not outcome.log:
+        return value
+    return math.log(value) if value > 0 else math.nan
+
+
+def plain(run: RunRecord, outcome: Outcome, name: str) -> float:
+    """A metric of a run, read as the outcome says."""
+    is_gap = outcome.minus is not None or outcome.over is not None
+    if run.status == "diverged" and (outcome.read in ("final", "best")):
+        return math.nan if is_gap else worst(run, name)
+    points = in_window(run.series.get(name, []), outcome.window)
+    if not points:
+        return math.nan
+    values = [value for _, value in points]
+    if outcome.read == "final":
+        return values[-1]
+    if outcome.read == "best":
+        return outcome_for(name, None).best(values)
+    if outcome.window is not None and run.steps < outcome.window[1]:
+        return math.nan  # it ended within the window
+    if outcome.read == "mean":
+        return float(np.mean(values))
+    return detrended_deviation(points)
+
+
+def worst(run: RunRecord, name: str) -> float:
+    """What a diverged run gets: 0 where more is better; where less is, the trivial predictor's value."""
+    found = outcome_for(name, None)
+    return found.worst if found.direction == "max" else run.trivial.get(name.rsplit("/", 1)[1], math.nan)
+
+
+def in_window(points: Sequence[tuple[int, float]], window: list[int] | None) -> list[tuple[int, float]]:
+    """The points of some steps."""
+    first, last = window or (0, math.inf)
+    return [(step, value) for step, value in points if first <= step <= last]
+
+
+def steps_to_target(run: RunRecord, outcome: Outcome) -> tuple[float, bool]:
+    """(steps, censored): the first evaluated step at which the target is reached; else all planned steps.
+
+    So what is compared is the time up to the end of the run, at most: an arm that never gets there counts with
+    the longest time there is, and its difference to another is a lower bound.
+    """
+    assert outcome.target is not None
+    sign = 1 if outcome_for(outcome.metric, None).direction == "max" else -1
+    for step, value in run.series.get(outcome.metric, []):
+        if sign * value >= sign * outcome.target:
+            return float(step), False
+    return float(run.planned), True
+
+
+def detrended_deviation(points: Sequence[tuple[int, float]]) -> float:
+    """Standard deviation around a quadratic in the step: what oscillates, without what falls."""
+    if len(points) < 5:
+        return math.nan
+    steps, values = np.array([step for step, _ in points], dtype=float), np.array([value for _, value in points])
+    fit = np.polynomial.Polynomial.fit(steps, values, 2)
+    return float(np.sqrt(((values - fit(steps)) ** 2).sum() / (len(points) - 3)))
+
+
+def largest_rate(runs: dict[float, RunRecord]) -> float:
+    """The largest learning rate up to which every rate of the grid gives a usable run, in ln; one seed.
+
+    Usable: neither diverged nor stalled at the trivial predictor's loss. Where the smallest is not usable, half of
+    it, the value just under the grid.
+    """
+    usable = min(runs) / 2
+    for rate, run in sorted(runs.items()):
+        if run.status == "diverged" or run.plateau:
+            break
+        usable = rate
+    return math.log(usable)

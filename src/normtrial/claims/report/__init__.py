@@ -1,0 +1,1 @@
+"""Verdicts for readers: `table` and `forest`, `markdown` and `page` made of them, `log`; `write` does all."""

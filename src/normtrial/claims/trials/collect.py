@@ -1,0 +1,112 @@
+"""What claims read of finished runs, from the store into results/claims/runs.parquet."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from normtrial import identity
+from normtrial.claims.claim.training import TrainingClaim
+from normtrial.claims.judging import evidence
+from normtrial.claims.judging.evidence import Evidence, RunRecord
+from normtrial.claims.judging.rates import Missing, best_rate
+from normtrial.claims.trials import needs
+from normtrial.claims.trials.needs import Trial
+from normtrial.config import Config, compose
+from normtrial.data import catalogue
+from normtrial.records import RunFolder
+
+ENDED = ("finished", "diverged")
+
+
+class Resolver:
+    """Run ids of trials; each arm is composed once, and each text read once.
+
+    Args:
+        extra: overrides that are no part of a trial, as `store=…`; Hydra's own are passed over.
+    """
+
+    def __init__(self, extra: Iterable[str] = ()) -> None:
+        self._extra = [override for override in extra if not override.startswith("hydra")]
+        self._configs: dict[str, Config] = {}
+        self._texts: dict[str, str] = {}
+
+    def config(self, trial: Trial) -> Config:
+        """The trial's configuration."""
+        if trial.arm not in self._configs:
+            self._configs[trial.arm] = compose(*trial.arm.split(" "), *self._extra)
+        return replace(self._configs[trial.arm], seed=trial.seed)
+
+    def folder(self, trial: Trial) -> RunFolder:
+        """Where its run is, or will be."""
+        config = self.config(trial)
+        if repr(config.data) not in self._texts:
+            self._texts[repr(config.data)] = catalogue.load(config.data, Path(config.cache)).fingerprint
+        return RunFolder(Path(config.store) / identity.run_id(config, self._texts[repr(config.data)]))
+
+
+def planned(
+    claims: Iterable[TrainingClaim], found: Evidence, num_seeds: int | None = None
+) -> tuple[list[Trial], int]:
+    """The trials that can be named by now; and how many more there are once learning rates are chosen."""
+    trials: dict[Trial, None] = {}
+    later = 0
+    for claim in claims:
+        trials |= dict.fromkeys(needs.selecting(claim))
+        arms = needs.arms_at(claim, "best") if claim.grid and not needs.reads_whole_grid(claim) else []
+        best = {}
+        for arm in arms:
+            try:
+                best[arm] = best_rate(claim, arm, found)
+            except Missing:
+                later += len(needs.judging_seeds(claim, num_seeds))
+        trials |= dict.fromkeys(needs.judging(claim, best, num_seeds))
+    return list(trials), later
+
+
+def collect(
+    claims: list[TrainingClaim], folder: Path, resolver: Resolver, num_seeds: int | None = None
+) -> Evidence:
+    """Bring the kept numbers up to date with the store; a run of another configuration than today's is dropped."""
+    found, names, kept = evidence.read(folder), needs.metrics_of(claims), dict[Trial, RunRecord]()
+    while True:
+        trials, _ = planned(claims, found, num_seeds)
+        fresh = [trial for trial in trials if trial not in kept]
+        for trial in fresh:
+            run = resolver.folder(trial)
+            summary = run.read_summary()
+            if summary is not None and summary["status"] in ENDED:
+                kept[trial] = record_of(trial, run, summary, names, resolver.config(trial).train.steps)
+            elif trial in found and found[trial].run_id == run.run_id:
+                kept[trial] = found[trial]
+        if set(kept) == set(found) or not any(trial in kept for trial in fresh):
+            break
+        found = dict(kept)
+    evidence.write(kept.values(), folder)
+    return evidence.read(folder)
+
+
+def record_of(
+    trial: Trial, run: RunFolder, summary: dict[str, Any], names: list[str], planned_steps: int
+) -> RunRecord:
+    """What is kept of a run: the metrics that claims read, at every step at which they were logged."""
+    series: dict[str, list[tuple[int, float]]] = {}
+    for row in run.read_metrics():
+        for name in names:
+            value = row.get(name)
+            if isinstance(value, int | float) and math.isfinite(value):
+                series.setdefault(name, []).append((row["step"], float(value)))
+    return RunRecord(
+        arm=trial.arm,
+        seed=trial.seed,
+        run_id=run.run_id,
+        status=summary["status"],
+        plateau="plateau" in summary["events"],
+        steps=summary["steps"],
+        planned=planned_steps,
+        seconds=round(summary["seconds"], 1),
+        code_hash=run.read_meta()["code_hash"],
+        trivial=summary["trivial"],
+        series=series,
+    )

@@ -1,0 +1,67 @@
+"""`claim.py plan` and `claim.py run` of training claims."""
+
+import os
+import statistics
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from normtrial.claims.claim.training import TrainingClaim
+from normtrial.claims.judging.evidence import Evidence
+from normtrial.claims.trials.collect import Resolver, collect, planned
+from normtrial.claims.trials.needs import Trial
+
+WORKERS = len(os.sched_getaffinity(0))
+A_RUN_S = 60.0  # where none has been timed yet: what trials are sized to
+
+
+def seconds_of(trials: Iterable[Trial], found: Evidence) -> float:
+    """Estimated compute: by the arm's own runs, else by the median of all, else a minute each."""
+    own: dict[str, list[float]] = {}
+    for record in found.values():
+        own.setdefault(record.arm, []).append(record.seconds)
+    every = [seconds for each in own.values() for seconds in each]
+    usual = statistics.median(every) if every else A_RUN_S
+    return sum(statistics.fmean(own[trial.arm]) if trial.arm in own else usual for trial in trials)
+
+
+def plan(
+    claims: list[TrainingClaim], found: Evidence, num_seeds: int | None = None, workers: int = WORKERS
+) -> list[Trial]:
+    """Print runs and hours, claim by claim and together; the trials that are left."""
+    for claim in claims:
+        trials, later = planned([claim], found, num_seeds)
+        left = [trial for trial in trials if trial not in found]
+        print(f"{claim.id:<6} {len(trials) + later:>5} runs, {len(left) + later:>5} left")
+    trials, later = planned(claims, found, num_seeds)
+    left = [trial for trial in trials if trial not in found]
+    usual = seconds_of(left, found) / len(left) if left else A_RUN_S
+    hours = (seconds_of(left, found) + later * usual) / 3600 / workers
+    print(f"together {len(left)} runs left without those that claims share, and {later} more at most")
+    print(f"once learning rates are chosen: about {hours:.1f} hours on {workers} workers")
+    return left
+
+
+def run(
+    claims: list[TrainingClaim],
+    every: list[TrainingClaim],
+    folder: Path,
+    resolver: Resolver,
+    start: Callable[[list[Trial]], None],
+    num_seeds: int | None = None,
+) -> Evidence:
+    """Train what is missing, choose rates, train the rest; may be stopped at any moment and called again.
+
+    Args:
+        claims: those asked for.
+        every: all claims, whose runs are kept as well.
+        start: trains trials.
+    """
+    tried = set[Trial]()
+    while True:
+        found = collect(every, folder, resolver, num_seeds)
+        trials, _ = planned(claims, found, num_seeds)
+        left = [trial for trial in trials if trial not in found and trial not in tried]
+        if not left:
+            return found
+        tried |= set(left)  # what crashes is told once, and taken up by the next call
+        start(left)

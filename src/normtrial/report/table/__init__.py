@@ -1,0 +1,1 @@
+"""The table of arms: one row each, and the formats in which it is written."""

@@ -1,0 +1,126 @@
+"""From a claim to its runs and back, with a trainer that makes runs up: what is started when, and what is kept."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from normtrial.claims.claim.training import TrainingClaim
+from normtrial.claims.judging import evidence
+from normtrial.claims.judging.judge import judge
+from normtrial.claims.trials import launch
+from normtrial.claims.trials.collect import Resolver, collect, planned
+from normtrial.claims.trials.needs import Trial, canonical
+from normtrial.claims.trials.run import plan, run
+from normtrial.config import as_yaml
+from tests.claims.made import CLAIM, claim
+from tests.support import TINY
+
+TEXT = (
+    CLAIM.replace("recipe: [model=tiny, data=reviews_zh]", f"recipe: [{', '.join(TINY[1:])}]")
+    .replace("grid: []", "grid: [0.001, 0.003]")
+    .replace("select: null", "select: val/accuracy")
+)
+BEST = {"ln": 0.003, "bn": 0.001, "none": 0.001}
+
+
+class Trainer:
+    """Writes the record of a run that has ended, as a run of its arm, rate and seed would be."""
+
+    def __init__(self, resolver: Resolver, crashing: str = "never"):
+        self.resolver, self.crashing, self.started = resolver, crashing, list[list[Trial]]()
+
+    def __call__(self, trials: Iterable[Trial]) -> None:
+        trials = list(trials)
+        self.started.append(trials)
+        for trial in trials:
+            if self.crashing in trial.arm:
+                continue
+            config, folder = self.resolver.config(trial), self.resolver.folder(trial)
+            rate, name = config.optim.lr, config.norm.name
+            value = (
+                {"ln": 0.8, "bn": 0.7, "none": 0.6}[name]
+                + (0.05 if rate == BEST[name] else 0)
+                + 0.001 * trial.seed
+            )
+            folder.path.mkdir(parents=True)
+            (folder.path / "config.yaml").write_text(as_yaml(config), encoding="utf-8")
+            rows = [
+                {"step": 6, "val/accuracy": value, "train/loss_nats": 1.0},
+                {"step": 6, "test/accuracy": value},
+            ]
+            folder.metrics_path.write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")
+            folder.write_json("meta.json", {"code_hash": "abc"})
+            summary = {
+                "status": "finished",
+                "events": {},
+                "steps": 6,
+                "seconds": 36.0,
+                "trivial": {"accuracy": 0.2},
+            }
+            folder.write_json("summary.json", summary)
+
+
+@pytest.fixture
+def made(tmp_path: Path, cache: Path) -> tuple[TrainingClaim, Path, Resolver]:
+    resolver = Resolver([f"store={tmp_path / 'store'}", f"cache={cache}", "hydra/launcher=basic"])
+    return claim(tmp_path, TEXT), tmp_path / "claims", resolver
+
+
+def test_rates_are_chosen_first_then_judged_and_nothing_is_trained_twice(made, capsys) -> None:
+    one, folder, resolver = made
+    trainer = Trainer(resolver)
+    found = run([one], [one], folder, resolver, trainer)
+    assert [len(trials) for trials in trainer.started] == [3 * 2, 3 * 8]
+    assert {trial.seed for trial in trainer.started[0]} == {100}
+    assert judge([one], found)[0].primary_finding().rates == {"bn": 0.001, "ln": 0.003}
+    assert judge([one], found)[0].verdict == "reproduced"
+    assert set(next(iter(found.values())).series) == {"val/accuracy", "test/accuracy"}  # what the claim reads
+    run([one], [one], folder, resolver, trainer)
+    assert len(trainer.started) == 2
+    assert plan([one], found) == []
+    assert "30 runs,     0 left" in capsys.readouterr().out
+
+
+def test_what_crashes_is_tried_again_by_the_next_call_only(made) -> None:
+    one, folder, resolver = made
+    trainer = Trainer(resolver, crashing="norm=bn")
+    found = run([one], [one], folder, resolver, trainer)
+    assert judge([one], found)[0].verdict == "pending"
+    assert sum("norm=bn" in trial.arm for trials in trainer.started for trial in trials) == 2
+    trainer.crashing = "never"
+    assert judge([one], run([one], [one], folder, resolver, trainer))[0].verdict == "reproduced"
+
+
+def test_kept_numbers_outlive_the_store_but_not_a_change_of_configuration(made, tmp_path: Path) -> None:
+    one, folder, resolver = made
+    run([one], [one], folder, resolver, Trainer(resolver))
+    before = (folder / evidence.FILE).read_bytes()
+    (tmp_path / "store").rename(tmp_path / "elsewhere")
+    assert len(collect([one], folder, resolver)) == 30
+    assert (folder / evidence.FILE).read_bytes() == before
+    changed = Resolver(
+        [f"store={tmp_path / 'store'}", *(part for part in resolver._extra if "cache" in part), "train.steps=7"]
+    )
+    assert collect([one], folder, changed) == {}
+
+
+def test_claims_share_runs(tmp_path: Path) -> None:
+    one, other = claim(tmp_path, TEXT), claim(tmp_path, TEXT.replace("down, size: 0.07", "up, size: 0.05"), "T2")
+    alone, _ = planned([one], {})
+    together, later = planned([one, other], {})
+    assert together == alone and later == 2 * 3 * 8
+    assert canonical("norm=ln", "placement=pre", "norm.eps=1") == canonical(
+        "norm.eps=1", "placement=pre", "norm=ln"
+    )
+
+
+def test_trials_go_to_the_sweeper_an_arm_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = []
+    monkeypatch.setattr(launch.subprocess, "run", lambda command, check: commands.append(command[2:]))
+    launch.launch([Trial("norm=ln", 1), Trial("norm=bn", 0), Trial("norm=ln", 0)], ["store=/elsewhere"])
+    assert commands == [
+        ["-m", "norm=ln", "seed=0,1", "log=file", "store=/elsewhere"],
+        ["-m", "norm=bn", "seed=0", "log=file", "store=/elsewhere"],
+    ]
