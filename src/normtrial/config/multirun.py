@@ -120,8 +120,7 @@ def sweeper_of(task: Callable[[DictConfig], Any], options: Sequence[str]) -> Ite
     with initialize_config_dir(version_base="1.3", config_dir=str(CONF)):
         hydra = GlobalHydra.instance().hydra
         assert hydra is not None
-        cfg = hydra.compose_config(
-            "config", list(options), run_mode=RunMode.MULTIRUN, with_log_configuration=False
-        )
+        overrides = [*options, "hydra.mode=MULTIRUN"]  # as -m adds it, for jobs to know what they are
+        cfg = hydra.compose_config("config", overrides, run_mode=RunMode.MULTIRUN, with_log_configuration=False)
         context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(cfg))
         yield Plugins.instance().instantiate_sweeper(config=cfg, hydra_context=context, task_function=task)
