@@ -18,7 +18,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -192,12 +192,9 @@ def last_row(path: Path, near_the_end: int = 1 << 16) -> dict[str, Any] | None:
     try:
         with path.open("rb") as file:
             file.seek(max(file.seek(0, os.SEEK_END) - near_the_end, 0))
-            lines = file.read().rpartition(b"\n")[0].splitlines()
-    except (FileNotFoundError, NotADirectoryError):
+            return json.loads(file.read().rpartition(b"\n")[0].splitlines()[-1])
+    except (FileNotFoundError, NotADirectoryError, IndexError, ValueError):
         return None
-    with suppress(IndexError, ValueError):
-        return json.loads(lines[-1])
-    return None
 
 
 def write_text(path: Path, text: str) -> None:

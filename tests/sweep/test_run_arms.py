@@ -28,6 +28,6 @@ def test_an_entry_an_arm_in_their_order_and_a_run_once(cache: Path, tmp_path: Pa
 
 
 def test_a_mistake_in_one_begins_none(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="norm.eps=0.0 must lie"):
+    with pytest.raises(ConfigError, match=r"norm\.eps=0\.0 must lie"):
         run_arms([["norm=ln"], ["norm=ln", "norm.eps=0"]], common=[f"store={tmp_path}"], launcher="basic")
     assert list(tmp_path.iterdir()) == []
