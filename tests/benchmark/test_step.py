@@ -109,8 +109,8 @@ def test_what_has_no_equal_is_refused(cache: Path) -> None:
 
 
 def test_an_unknown_peer_is_refused() -> None:
-    with pytest.raises(ConfigError, match="--peers 'lightnin' does not exist; did you mean 'lightning'"):
-        SCRIPT["main"](["step", "--peers", "lightnin"])
+    with pytest.raises(ConfigError, match="--peers 'lightningg' does not exist; did you mean 'lightning'"):
+        SCRIPT["main"](["step", "--peers", "lightningg"])
 
 
 @pytest.mark.parametrize("ahead", [0, 1])

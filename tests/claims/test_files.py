@@ -108,6 +108,11 @@ def test_claims_are_chosen_by_id_and_kind() -> None:
         chosen(CLAIMS, ["C999"])
 
 
+def test_opposite_claims_exist() -> None:
+    assert any(one.against for one in CLAIMS.values())
+    assert all(other in CLAIMS for one in CLAIMS.values() for other in one.against)
+
+
 def test_statements_are_no_quotations() -> None:
     """Nothing of the documents, which are Chinese, is copied."""
     for path in FOLDER.glob("*.yaml"):

@@ -156,6 +156,40 @@ def test_the_largest_usable_rate_is_below_the_first_that_fails() -> None:
     assert math.exp(largest_rate({0.001: run("a=1", 0, status="diverged")})) == pytest.approx(0.0005)
 
 
+RATES = CLAIM.replace("grid: []", "grid: [0.001, 0.002, 0.004, 0.008]").replace(
+    "select: null", "select: val/accuracy"
+)
+RATES = RATES.replace("read: final", "read: largest_rate").replace(
+    "size: 0.07, smallest: 0.01", "size: 1.609, smallest: 0.7"
+)
+RATES = RATES[: RATES.index("gates:")] + "gates: {}\nrule: paired\nfamily: made\n"
+
+
+@pytest.mark.parametrize(
+    ("ln", "bn", "verdict"),
+    [
+        (0.004, 0.001, "direction only"),  # between 2 and 8 times as large
+        (0.004, 0.002, "inconclusive"),  # anything from as large to 4 times
+        (0.002, 0.002, "no effect"),  # less than twice either way
+        (0.008, 0.001, "reproduced"),  # at least 4 times: the grid ends
+        (0.001, 0.008, "contradicted"),
+        (0.008, 0.008, "inconclusive"),
+    ],
+)
+def test_largest_rates_are_known_to_a_notch_of_the_grid(
+    tmp_path: Path, ln: float, bn: float, verdict: str
+) -> None:
+    one = claim(tmp_path, RATES)
+    found: Evidence = {}
+    for arm, largest in (("ln", ln), ("bn", bn)):
+        for rate in one.grid:
+            for seed in one.seeds.judge:
+                record = run(arm_at(one, arm, rate), seed, status="finished" if rate <= largest else "diverged")
+                found[record.trial] = record
+    judged = finding(one, found)
+    assert judged.verdict == verdict and judged.effect == pytest.approx(math.log(bn / ln))
+
+
 def test_a_reading_without_a_value_says_so(tmp_path: Path) -> None:
     text = CLAIM.replace("read: final}", "read: final, minus: test/shuffle_words_0.2/accuracy}")
     one = claim(tmp_path, text)

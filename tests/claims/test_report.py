@@ -1,6 +1,8 @@
 """The report: the same bytes from the same evidence, and every claim on both pages."""
 
+import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from normtrial.claims.claim.load import load_claims
 from normtrial.claims.command import main
 from normtrial.claims.judging import evidence as kept
 from normtrial.claims.judging.judge import judge
+from normtrial.claims.judging.verdict import VERDICTS
 from normtrial.claims.report.forest import forest
 from normtrial.claims.report.log import log
 from tests.claims.made import claim, evidence, written
@@ -37,6 +40,26 @@ def test_every_claim_is_on_both_pages() -> None:
     for name, one in load_claims().items():
         assert f"## {name}\n" in pages[0] and one.statement.replace("|", "\\|") in pages[0]
         assert f'<section id="{name}">' in pages[1]
+
+
+def test_the_readme_counts_them_right() -> None:
+    verdicts = json.loads((RESULTS / "claims" / "verdicts.json").read_text(encoding="utf-8")).values()
+    counted = Counter(one["verdict"] for one in verdicts)
+    words = ", ".join(f"{counted[name]} {name}" for name in VERDICTS if counted[name])
+    assert words in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_claims_are_listed_and_shown(capsys: pytest.CaptureFixture) -> None:
+    assert main(["list", "--kind", "cost"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
+        "C83",
+        "C84",
+        "C85",
+        "C86",
+        "C87",
+    ]
+    assert main(["show", "C09"]) == 0
+    assert "measure: deviation_and_eps" in capsys.readouterr().out
 
 
 def test_a_trained_claim_has_a_figure(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_claims_share_runs(tmp_path: Path) -> None:
     one, other = claim(tmp_path, TEXT), claim(tmp_path, TEXT.replace("down, size: 0.07", "up, size: 0.05"), "T2")
     alone, _ = planned([one], {})
     together, later = planned([one, other], {})
-    assert together == alone and later == 2 * 3 * 8
+    assert together == alone and len(later) == 3 * 8
     assert canonical("norm=ln", "placement=pre", "norm.eps=1") == canonical(
         "norm.eps=1", "placement=pre", "norm=ln"
     )

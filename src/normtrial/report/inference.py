@@ -25,6 +25,10 @@ class Interval:
     low: float
     high: float
 
+    def widened(self, low: float, high: float) -> "Interval":
+        """With so much more room on either side, for what is known within bounds only."""
+        return Interval(self.estimate, self.low - low, self.high + high)
+
 
 def t_limits(values: np.ndarray, alpha: float = ALPHA) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and both limits over the last axis: mean ± t(1 − α/2, n − 1) s / √n, s the unbiased deviation."""

@@ -44,6 +44,7 @@ class Claim:
     registered: Registered | None = None  # None until `claim.py register`
     deviations: list[Deviation] = field(default_factory=list)
     remark: str = ""  # what a reader should know beside the verdict; free to change
+    against: list[str] = field(default_factory=list)  # claims that say the opposite; free to change
 
     def check(self) -> None:
         """Raise `ConfigError` on what cannot be judged."""

@@ -14,7 +14,7 @@ from normtrial.claims.claim.training import TrainingClaim
 
 RECIPES = Path(__file__).parents[4] / "conf" / "experiment"
 
-FREE = ("registered", "deviations", "remark")  # what may change afterwards
+FREE = ("registered", "deviations", "remark", "against")  # what may change afterwards
 
 
 def fingerprint(claim: Claim) -> str:

@@ -12,7 +12,7 @@ from normtrial.claims.claim.training import Outcome, Reading, TrainingClaim
 from normtrial.claims.judging import gates, verdict
 from normtrial.claims.judging.evidence import Evidence, RunRecord
 from normtrial.claims.judging.judged import Finding, Judgement, limits
-from normtrial.claims.judging.outcomes import largest_rate, steps_to_target, value_of
+from normtrial.claims.judging.outcomes import largest_rate, slack, steps_to_target, value_of
 from normtrial.claims.judging.rates import Missing, best_rates, runs_of
 from normtrial.report import inference
 from normtrial.report.inference import Interval
@@ -126,6 +126,9 @@ def closed_gate(claim: TrainingClaim, reading: Reading, evidence: Evidence, num_
 
 def interval_of(case: Case, values: dict[str, list[float]]) -> Callable[[float], Interval]:
     """The interval of a reading's effect, by level."""
+    if case.claim.outcome_of(case.reading).read == "largest_rate":
+        low, high = slack(case.reading.weights(), values, case.claim.grid)
+        return lambda alpha: inference.t_interval(case.effects, alpha).widened(low, high)
     if case.claim.rule == "paired":
         return lambda alpha: inference.t_interval(case.effects, alpha)
     arms = sorted(case.reading.weights().items(), key=lambda pair: -pair[1])
@@ -154,7 +157,9 @@ def conclude(family: list[Case]) -> None:
         deviation = statistics.stdev(case.effects)
         finding.bootstrap = limits(inference.bootstrap_interval(case.effects))
         finding.detectable = inference.detectable_effect(deviation, len(case.effects), level)
-        if finding.verdict == verdict.INCONCLUSIVE:
+        if case.claim.outcome_of(case.reading).read == "largest_rate":
+            finding.notes.append("the interval holds the grid's brackets, which more seeds would not narrow")
+        elif finding.verdict == verdict.INCONCLUSIVE:
             finding.seeds_needed = inference.seeds_until(settled, plain.estimate, deviation, finding.num, level)
 
 

@@ -5,6 +5,7 @@ to a target. Where a reading has no worst value (a gap, a mean over steps that n
 the judge says so instead of passing over it.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -92,7 +93,7 @@ def largest_rate(runs: dict[float, RunRecord]) -> float:
     """The largest learning rate up to which every rate of the grid gives a usable run, in ln; one seed.
 
     Usable: neither diverged nor stalled at the trivial predictor's loss. Where the smallest is not usable, half of
-    it, the value just under the grid.
+    it, a value under the grid. The true bound lies between this rate and the next of the grid: see `slack`.
     """
     usable = min(runs) / 2
     for rate, run in sorted(runs.items()):
@@ -100,3 +101,27 @@ def largest_rate(runs: dict[float, RunRecord]) -> float:
             break
         usable = rate
     return math.log(usable)
+
+
+def slack(weights: dict[str, float], values: dict[str, list[float]], grid: Sequence[float]) -> tuple[float, float]:
+    """How far below and above a contrast of largest rates the truth may lie, by the grid alone.
+
+    A bound lies less than a notch above what was found; where the whole grid is usable anywhere above, where
+    nothing is anywhere below.
+
+    >>> low, high = slack({"a": 1.0, "b": -1.0}, {"a": [math.log(2)], "b": [math.log(2)]}, [1.0, 2.0, 4.0])
+    >>> round(low, 3), round(high, 3)
+    (0.693, 0.693)
+    >>> slack({"a": 1.0, "b": -1.0}, {"a": [math.log(4)], "b": [math.log(2)]}, [1.0, 2.0, 4.0])[1]
+    inf
+    """
+    rates = [math.log(rate) for rate in sorted(grid)]
+    notch = max(after - before for before, after in itertools.pairwise(rates))
+    low = high = 0.0
+    for arm, weight in weights.items():
+        above = math.inf if max(values[arm]) > rates[-1] - 1e-9 else notch
+        below = math.inf if min(values[arm]) < rates[0] - 1e-9 else 0.0
+        if weight < 0:
+            above, below = below, above
+        low, high = low + abs(weight) * below, high + abs(weight) * above
+    return low, high

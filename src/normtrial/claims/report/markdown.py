@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from normtrial.claims.claim.model import Claim
 from normtrial.claims.judging.judged import Finding, Judgement
 from normtrial.claims.judging.verdict import PENDING
-from normtrial.claims.report.table import HEADERS, by_verdict, command, measured, number, row
+from normtrial.claims.report.table import HEADERS, by_verdict, command, measured, number, opposed, row
 
 INTRODUCTION = """\
 # Claims on trial
@@ -21,7 +21,14 @@ def markdown(claims: dict[str, Claim], judged: Sequence[Judgement], figures: set
     """The whole page."""
     summary = ", ".join(f"{num} {name}" for name, num in by_verdict(judged))
     sections = [section(claims[one.id], one, one.id in figures) for one in judged]
-    return "\n".join([INTRODUCTION, f"**{len(judged)} claims: {summary}.**\n", table(claims, judged), *sections])
+    title = f"**{len(judged)} claims: {summary}.**\n"
+    return "\n".join([INTRODUCTION, title, table(claims, judged), contradictions(claims, judged), *sections])
+
+
+def contradictions(claims: dict[str, Claim], judged: Sequence[Judgement]) -> str:
+    """Where documents contradict each other, or themselves."""
+    lines = ["## Where documents contradict each other", "", "| one | the other |", "| --- | --- |"]
+    return "\n".join([*lines, *(f"| {' | '.join(map(safe, pair))} |" for pair in opposed(claims, judged)), ""])
 
 
 def table(claims: dict[str, Claim], judged: Sequence[Judgement]) -> str:

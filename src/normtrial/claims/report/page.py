@@ -6,7 +6,7 @@ from html import escape
 from normtrial.claims.claim.model import Claim
 from normtrial.claims.judging.judged import Judgement
 from normtrial.claims.report.markdown import finding_row, remarks
-from normtrial.claims.report.table import HEADERS, by_verdict, command, row
+from normtrial.claims.report.table import HEADERS, by_verdict, command, opposed, row
 
 STYLE = """
 body { font: 15px/1.5 sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em; color: #111; }
@@ -24,10 +24,12 @@ def page(claims: dict[str, Claim], judged: Sequence[Judgement], figures: dict[st
         [f'<a href="#{one.id}">{one.id}</a>', *map(escape, row(claims[one.id], one)[1:-1]), code(command(one.id))]
         for one in judged
     ]
+    pairs = [list(map(escape, pair)) for pair in opposed(claims, judged)]
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Claims on trial</title>'
         f"<style>{STYLE}</style></head><body>\n<h1>Claims on trial</h1>\n<p>{len(judged)} claims: {summary}.</p>\n"
-        f"{table(HEADERS, rows)}\n{sections}\n</body></html>\n"
+        f"{table(HEADERS, rows)}\n<h2>Where documents contradict each other</h2>\n"
+        f"{table(('one', 'the other'), pairs)}\n{sections}\n</body></html>\n"
     )
 
 

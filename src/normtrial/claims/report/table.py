@@ -68,6 +68,16 @@ def row(claim: Claim, judgement: Judgement) -> list[str]:
     ]
 
 
+def opposed(claims: dict[str, Claim], judged: Iterable[Judgement]) -> list[list[str]]:
+    """Claims that contradict each other, two a row: each with its verdict, which decides between them."""
+    verdicts = {one.id: one.verdict for one in judged}
+    return [
+        [f"{one}: {claims[one].statement} ({verdicts[one]})" for one in (claim.id, other)]
+        for claim in claims.values()
+        for other in claim.against
+    ]
+
+
 def by_verdict(judged: Iterable[Judgement]) -> list[tuple[str, int]]:
     """How many claims have each verdict, in a fixed order."""
     counted = Counter(one.verdict for one in judged)

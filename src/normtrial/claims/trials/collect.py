@@ -48,10 +48,10 @@ class Resolver:
 
 def planned(
     claims: Iterable[TrainingClaim], found: Evidence, num_seeds: int | None = None
-) -> tuple[list[Trial], int]:
-    """The trials that can be named by now; and how many more there are once learning rates are chosen."""
+) -> tuple[list[Trial], set[Trial]]:
+    """The trials that can be named by now; and those that want a learning rate first, named without one."""
     trials: dict[Trial, None] = {}
-    later = 0
+    later: set[Trial] = set()
     for claim in claims:
         trials |= dict.fromkeys(needs.selecting(claim))
         arms = needs.arms_at(claim, "best") if claim.grid and not needs.reads_whole_grid(claim) else []
@@ -60,7 +60,8 @@ def planned(
             try:
                 best[arm] = best_rate(claim, arm, found)
             except Missing:
-                later += len(needs.judging_seeds(claim, num_seeds))
+                bare = needs.arm_at(claim, arm, None)
+                later |= {Trial(bare, seed) for seed in needs.judging_seeds(claim, num_seeds)}
         trials |= dict.fromkeys(needs.judging(claim, best, num_seeds))
     return list(trials), later
 

@@ -11,11 +11,11 @@ from normtrial.claims.trials.collect import Resolver, collect, planned
 from normtrial.claims.trials.needs import Trial
 
 WORKERS = len(os.sched_getaffinity(0))
-A_RUN_S = 60.0  # where none has been timed yet: what trials are sized to
+A_RUN_S = 30.0  # where none has been timed yet: what trials are sized to
 
 
 def seconds_of(trials: Iterable[Trial], found: Evidence) -> float:
-    """Estimated compute: by the arm's own runs, else by the median of all, else a minute each."""
+    """Estimated compute: by the arm's own runs, else by the median of all, else half a minute."""
     own: dict[str, list[float]] = {}
     for record in found.values():
         own.setdefault(record.arm, []).append(record.seconds)
@@ -31,13 +31,13 @@ def plan(
     for claim in claims:
         trials, later = planned([claim], found, num_seeds)
         left = [trial for trial in trials if trial not in found]
-        print(f"{claim.id:<6} {len(trials) + later:>5} runs, {len(left) + later:>5} left")
+        print(f"{claim.id:<12} {len(trials) + len(later):>5} runs, {len(left) + len(later):>5} left")
     trials, later = planned(claims, found, num_seeds)
     left = [trial for trial in trials if trial not in found]
     usual = seconds_of(left, found) / len(left) if left else A_RUN_S
-    hours = (seconds_of(left, found) + later * usual) / 3600 / workers
-    print(f"together {len(left)} runs left without those that claims share, and {later} more at most")
-    print(f"once learning rates are chosen: about {hours:.1f} hours on {workers} workers")
+    hours = (seconds_of(left, found) + len(later) * usual) / 3600 / workers
+    print(f"together {len(left)} runs are left, and {len(later)} more once rates are chosen; claims share runs")
+    print(f"about {hours:.1f} hours on {workers} workers")
     return left
 
 
