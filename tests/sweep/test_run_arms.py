@@ -7,7 +7,7 @@ import pytest
 from normtrial.errors import ConfigError
 from normtrial.records import list_runs
 from normtrial.sweep import run_arms
-from tests.support import TINY
+from tests.support import TINY, command
 from tests.sweep.processes import notes
 
 
@@ -31,3 +31,17 @@ def test_a_mistake_in_one_begins_none(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"norm\.eps=0\.0 must lie"):
         run_arms([["norm=ln"], ["norm=ln", "norm.eps=0"]], common=[f"store={tmp_path}"], launcher="basic")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dry_run_of_arms_prints_the_plan_and_trains_nothing(
+    cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store, folder = tmp_path / "store", tmp_path / "sweep"
+    typed = [*TINY, f"cache={cache}", f"store={store}", f"hydra.sweep.dir={folder}", "experiment=padding"]
+    given = command("-m", *typed, "seed=0,1", "sweep.dry_run=true")
+    assert (given.code, given.message) == (0, "")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "8 to do ln-pre-s0, bn-pre-s0, bn-pre-s0, bn-pre-s0, ln-pre-s1, " in said
+    assert "How long it takes is unknown" in said
+    assert not store.exists()
+    assert not folder.exists()
