@@ -41,7 +41,7 @@ MISTAKES = {
     ),
     "data=imdb data.source=a/b": "data.source='a/b' must be a plain name.",
     "experiment=quick": "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: batch_padding, "
-    "quick_look, trial_deep, trial_lm, trial_order, trial_text.",
+    "padding, quick_look, trial_deep, trial_lm, trial_order, trial_text.",
     "norm.epss=1e-3": EPSS,
     "+norm.epss=1e-3": EPSS,
     "++norm.epss=1e-3": EPSS,
