@@ -54,7 +54,11 @@ def test_what_is_kept_of_runs_needs_no_torch() -> None:
             "metric: grad/global_norm, read",
             r"has no worst value for a diverged run",
         ),
-        ("metric: test/accuracy, read", "metric: test/accuracies, read", r"metric 'test/accuracies' does not exist"),
+        (
+            "metric: test/accuracy, read",
+            "metric: test/accuracies, read",
+            r"metric 'test/accuracies' does not exist",
+        ),
         ("read: final}", "read: largest_rate}", r"a claim about the grid has no gates"),
         ("control: none, ", "", r"needs a control or a shuffled metric"),
     ],

@@ -125,11 +125,24 @@ def test_claims_share_runs(tmp_path: Path) -> None:
     )
 
 
-def test_trials_go_to_the_sweeper_an_arm_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    commands = []
-    monkeypatch.setattr(launch.subprocess, "run", lambda command, check: commands.append(command[2:]))
-    launch.launch([Trial("norm=ln", 1), Trial("norm=bn", 0), Trial("norm=ln", 0)], ["store=/elsewhere"])
-    assert commands == [
-        ["-m", "norm=ln", "seed=0,1", "log=file", "store=/elsewhere"],
-        ["-m", "norm=bn", "seed=0", "log=file", "store=/elsewhere"],
+def test_trials_go_to_the_sweeper_as_one_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    monkeypatch.setattr(launch, "run_arms", lambda arms, **options: found.append((arms, options)))
+    trials = [Trial("norm=ln optim.lr=0.001", 1), Trial("norm=bn", 0)]
+    launch.launch(trials, ["store=/elsewhere", "hydra/launcher=submitit_local"])
+    arms = [["norm=ln", "optim.lr=0.001", "seed=1"], ["norm=bn", "seed=0"]]
+    assert found == [(arms, {"common": ["log=file", "store=/elsewhere"], "launcher": "submitit_local"})]
+
+
+@pytest.mark.slow
+def test_trials_are_trained(tmp_path: Path, cache: Path) -> None:
+    """By the sweeper itself, and found again."""
+    extra = [f"store={tmp_path / 'store'}", f"cache={cache}", "hydra/launcher=basic"]
+    trials = [
+        Trial(canonical(*TINY[1:], f"norm={norm}", "placement=pre"), seed)
+        for norm in ("ln", "bn")
+        for seed in (0, 1)
     ]
+    launch.launch(trials, extra)
+    resolver = Resolver(extra)
+    assert {(resolver.folder(trial).read_summary() or {}).get("status") for trial in trials} == {"finished"}

@@ -42,8 +42,8 @@ class Resolver:
         """Where its run is, or will be."""
         config = self.config(trial)
         if repr(config.data) not in self._texts:
-            self._texts[repr(config.data)] = catalogue.load(config.data, Path(config.cache)).fingerprint
-        return RunFolder(Path(config.store) / identity.run_id(config, self._texts[repr(config.data)]))
+            self._texts[repr(config.data)] = catalogue.fingerprint(config.data, Path(config.cache))
+        return identity.folder_of(config, self._texts[repr(config.data)])
 
 
 def planned(

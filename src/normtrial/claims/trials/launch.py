@@ -1,22 +1,24 @@
-"""From trials to finished runs, through the project's own sweeper and its launchers; finished ones are skipped."""
+"""From trials to finished runs, as one sweep of the project's own: any launcher, finished runs skipped."""
 
-import subprocess
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from normtrial.claims.trials.needs import Trial
+from normtrial.sweep import run_arms
 
-TRAIN = Path(__file__).parents[4] / "train.py"
+LAUNCHER = "hydra/launcher="
 
 
 def launch(trials: Iterable[Trial], extra: Iterable[str] = ()) -> None:
-    """Train them all: a sweep over seeds an arm. A crash is told by the sweep and leaves its trial open."""
-    by_arm: dict[str, list[int]] = {}
-    for trial in trials:
-        by_arm.setdefault(trial.arm, []).append(trial.seed)
-    for number, (arm, seeds) in enumerate(by_arm.items(), 1):
-        print(f"[{number} of {len(by_arm)} arms] {arm} seeds {seeds}", flush=True)
-        swept = f"seed={','.join(map(str, sorted(set(seeds))))}"
-        command = [sys.executable, str(TRAIN), "-m", *arm.split(" "), swept, "log=file", *extra]
-        subprocess.run(command, check=False)
+    """Train them all; a crash is told by the sweep and leaves its trial open.
+
+    Args:
+        trials: distinct ones; seeds of an arm need not stand together.
+        extra: overrides of every run, `hydra/launcher=…` too.
+    """
+    options, launcher = ["log=file"], "joblib"
+    for override in extra:
+        if override.startswith(LAUNCHER):
+            launcher = override.removeprefix(LAUNCHER)
+        else:
+            options.append(override)
+    run_arms([trial.overrides() for trial in trials], common=options, launcher=launcher)
