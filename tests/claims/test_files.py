@@ -49,6 +49,13 @@ def test_what_is_kept_of_runs_needs_no_torch() -> None:
         ("kind: training", "kind: trainings", r"kind 'trainings' does not exist; did you mean 'training'\?"),
         ("statement: BatchNorm is worse.\n", "", r"statement has no value"),
         ("read: final}", "read: final, target: 1.0}", r"target goes with steps_to_target"),
+        (
+            "metric: test/accuracy, read",
+            "metric: grad/global_norm, read",
+            r"has no worst value for a diverged run",
+        ),
+        ("metric: test/accuracy, read", "metric: test/accuracies, read", r"metric 'test/accuracies' does not exist"),
+        ("read: final}", "read: largest_rate}", r"a claim about the grid has no gates"),
         ("control: none, ", "", r"needs a control or a shuffled metric"),
     ],
 )

@@ -13,6 +13,7 @@ from normtrial.claims.judging.evidence import Evidence
 from normtrial.claims.judging.judge import judge
 from normtrial.claims.judging.judged import Finding
 from normtrial.claims.judging.outcomes import largest_rate, steps_to_target, value_of
+from normtrial.claims.judging.rates import best_rate
 from normtrial.claims.trials.needs import Trial, arm_at, judging_seeds
 from tests.claims.made import CLAIM, claim, evidence, run
 
@@ -104,6 +105,16 @@ def test_rates_are_chosen_on_seeds_that_do_not_judge(tmp_path: Path) -> None:
     assert any("grid's edge" in note for note in judged.notes)
 
 
+def test_a_rate_at_which_a_run_diverged_is_the_last_choice(tmp_path: Path) -> None:
+    text = CLAIM.replace("grid: []", "grid: [0.001, 0.003]").replace("select: null", "select: val/loss_nats")
+    one = claim(tmp_path, text)
+    records = [
+        run(arm_at(one, "ln", 0.001), 100, series={"val/loss_nats": [(200, 0.9)]}),  # worse than trivial
+        run(arm_at(one, "ln", 0.003), 100, status="diverged"),
+    ]
+    assert best_rate(one, "ln", {record.trial: record for record in records}) == 0.001
+
+
 def test_rates_of_divergence_are_compared_as_proportions(tmp_path: Path) -> None:
     text = CLAIM.replace("rule: paired", "rule: rate").replace("read: final", "read: diverged")
     text = text.replace("{direction: down, size: 0.07, smallest: 0.01}", "{direction: up, smallest: 0.1}")
@@ -141,7 +152,9 @@ def test_runs_are_read_as_the_outcome_says() -> None:
     ratio = Outcome(metric="test/accuracy", read="final", over="test/x", log=True)
     assert value_of(record, ratio) == pytest.approx(math.log(4 / 3))
     gone = replace(record, status="diverged")
-    assert value_of(gone, Outcome(metric="val/loss_nats", read="final")) == 0.693
+    loss = Outcome(metric="val/loss_nats", read="final")
+    assert value_of(gone, loss) == 1.4  # its last, which is worse than the trivial predictor's 0.693
+    assert value_of(replace(gone, series={}), loss) == 0.693
     assert math.isnan(value_of(gone, Outcome(metric="test/accuracy", read="final", minus="test/x")))
     noisy = [(step, 5 - 0.01 * step + (-1) ** step * 0.1) for step in range(1, 101)]
     wobble = run("a=1", 0, series={"train/loss_nats": noisy})

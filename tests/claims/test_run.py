@@ -98,12 +98,21 @@ def test_kept_numbers_outlive_the_store_but_not_a_change_of_configuration(made, 
     run([one], [one], folder, resolver, Trainer(resolver))
     before = (folder / evidence.FILE).read_bytes()
     (tmp_path / "store").rename(tmp_path / "elsewhere")
-    assert len(collect([one], folder, resolver)) == 30
+    assert len(collect([one], [one], folder, resolver)) == 30
     assert (folder / evidence.FILE).read_bytes() == before
     changed = Resolver(
         [f"store={tmp_path / 'store'}", *(part for part in resolver._extra if "cache" in part), "train.steps=7"]
     )
-    assert collect([one], folder, changed) == {}
+    assert collect([one], [one], folder, changed) == {}
+
+
+def test_runs_of_claims_that_are_not_asked_for_stay(made, tmp_path: Path) -> None:
+    one, folder, resolver = made
+    other = claim(tmp_path, TEXT.replace("norm=bn", "norm=rms"), "T2")
+    run([one], [one, other], folder, resolver, Trainer(resolver))
+    assert len(collect([other], [one, other], folder, Resolver(resolver._extra))) == 30
+    shared = collect([other], [other], folder, Resolver(resolver._extra))
+    assert len(shared) == 2 * 2 + 2 * 8  # the two arms that both have: what nobody needs any more is dropped
 
 
 def test_claims_share_runs(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tests.support import answer, assert_answered, command, start_process
 
 PLACEMENT_NAMES = f"Allowed: {', '.join(sorted(PLACEMENTS))}."
 DATA_NAMES = ", ".join(sorted(path.stem for path in (CONF / "data").glob("*.yaml")))
+RECIPE_NAMES = ", ".join(sorted(path.stem for path in (CONF / "experiment").glob("*.yaml")))
 NORM_NAMES = f"Allowed: {', '.join(sorted(NORMS))}."
 MOMENTUM_OWNERS = ", ".join(name for name in NORMS if has(name, "momentum"))
 NORM_KEYS = "Allowed: norm.affine, norm.bias, norm.eps, norm.gamma_init, norm.stats_dtype."
@@ -40,8 +41,7 @@ MISTAKES = {
         "data.max_documents must be at least 1 document, or null for all of them, not 0."
     ),
     "data=imdb data.source=a/b": "data.source='a/b' must be a plain name.",
-    "experiment=quick": "experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: batch_padding, "
-    "padding, quick_look, trial_deep, trial_lm, trial_order, trial_text.",
+    "experiment=quick": f"experiment 'quick' does not exist; did you mean 'quick_look'? Allowed: {RECIPE_NAMES}.",
     "norm.epss=1e-3": EPSS,
     "+norm.epss=1e-3": EPSS,
     "++norm.epss=1e-3": EPSS,

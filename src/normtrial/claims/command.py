@@ -71,8 +71,8 @@ def _plan(claims: dict[str, Claim], selected: list[Claim], given: argparse.Names
     from normtrial.claims.trials.collect import Resolver, collect
     from normtrial.claims.trials.run import plan
 
-    found = collect(training(claims.values()), given.results / "claims", Resolver(given.set), given.seeds)
-    plan(training(selected), found, given.seeds)
+    asked, every = training(selected), training(claims.values())
+    plan(asked, collect(asked, every, given.results / "claims", Resolver(given.set), given.seeds), given.seeds)
     return 0
 
 
@@ -95,7 +95,8 @@ def _run(claims: dict[str, Claim], selected: list[Claim], given: argparse.Namesp
 def _collect(claims: dict[str, Claim], selected: list[Claim], given: argparse.Namespace) -> int:
     from normtrial.claims.trials.collect import Resolver, collect
 
-    found = collect(training(claims.values()), given.results / "claims", Resolver(given.set), given.seeds)
+    asked, every = training(selected), training(claims.values())
+    found = collect(asked, every, given.results / "claims", Resolver(given.set), given.seeds)
     print(f"{len(found)} runs kept")
     return 0
 

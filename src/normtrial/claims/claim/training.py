@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from normtrial.claims.claim.model import Claim
 from normtrial.errors import not_one_of, require
 from normtrial.report.inference import Interval
+from normtrial.training.metrics import METRICS, find
 
 DIRECTIONS = ("up", "down", "equal")
 READS = ("final", "best", "mean", "spread", "steps_to_target", "diverged", "largest_rate")
@@ -66,6 +67,10 @@ class Outcome:
             self.window is None or self.read in ("mean", "spread"), f"{where}: window goes with mean and spread."
         )
         require(self.window is None or len(self.window) == 2, f"{where}.window is [first step, last step].")
+        require(
+            self.read not in ("final", "best") or has_direction(self.metric),
+            f"{where}: {self.metric} has no worst value for a diverged run; read its mean over a window.",
+        )
         require(self.minus is None or self.over is None, f"{where}: minus or over, not both.")
 
 
@@ -156,6 +161,8 @@ class TrainingClaim(Claim):
         require(not self.grid or bool(self.seeds.select), f"{where}: a grid needs selection seeds.")
         self.outcome.check(f"{where}: outcome")
         self.prediction.check(f"{where}: prediction")
+        reads = {self.outcome_of(reading).read for reading in self.readings.values()}
+        require(not (self.gates and "largest_rate" in reads), f"{where}: a claim about the grid has no gates.")
         for name, gate in self.gates.items():
             known(f"{where}: gates.{name}", [gate.baseline, *([gate.control] if gate.control else [])], self.arms)
             require(
@@ -181,6 +188,14 @@ class TrainingClaim(Claim):
             self.rule == "paired" or sorted(weights.values()) == [-1, 1],
             f"{where}: rule=rate compares two arms, with weights 1 and -1.",
         )
+
+
+def has_direction(metric: str) -> bool:
+    """Whether more, or less, of a logged metric is better."""
+    found = find(metric)
+    if found is None:
+        raise not_one_of("metric", metric, [row.pattern for row in METRICS])
+    return found.direction is not None
 
 
 def known(where: str, names: Iterable[str], allowed: Iterable[str]) -> None:

@@ -55,9 +55,15 @@ def plain(run: RunRecord, outcome: Outcome, name: str) -> float:
 
 
 def worst(run: RunRecord, name: str) -> float:
-    """What a diverged run gets: 0 where more is better; where less is, the trivial predictor's value."""
+    """What a diverged run gets: 0 where more is better; where less is, the trivial predictor's value.
+
+    Or its own last value, if that is worse: diverging is never better than ending badly.
+    """
     found = outcome_for(name, None)
-    return found.worst if found.direction == "max" else run.trivial.get(name.rsplit("/", 1)[1], math.nan)
+    if found.direction == "max":
+        return found.worst
+    values = [run.trivial.get(name.rsplit("/", 1)[1]), run.last(name)]
+    return max((value for value in values if value is not None), default=math.nan)
 
 
 def in_window(points: Sequence[tuple[int, float]], window: list[int] | None) -> list[tuple[int, float]]:

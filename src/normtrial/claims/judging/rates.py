@@ -34,15 +34,19 @@ def best_rates(
 
 
 def best_rate(claim: TrainingClaim, arm: str, evidence: Evidence) -> float:
-    """The grid's rate with the best mean of `select` over the selection seeds; the smaller of two equal ones."""
+    """The grid's rate with the best mean of `select` over the selection seeds; the smaller of two equal ones.
+
+    A rate at which a selection run diverged comes behind all at which none did.
+    """
     assert claim.select is not None
     outcome = Outcome(metric=claim.select, read="final")
     rank = outcome_for(claim.select, None).rank
     means = {}
     for rate in sorted(claim.grid):
         runs = taken(claim, arm, rate, claim.seeds.select, evidence)
-        means[rate] = statistics.fmean(value_of(run, outcome) for run in runs)
-    return min(means, key=lambda rate: (rank(means[rate]), rate))
+        diverged = any(run.status == "diverged" for run in runs)  # behind every rate at which none does
+        means[rate] = diverged, rank(statistics.fmean(value_of(run, outcome) for run in runs))
+    return min(means, key=lambda rate: (means[rate], rate))
 
 
 def runs_of(

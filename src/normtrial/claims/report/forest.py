@@ -7,7 +7,7 @@ from normtrial.claims.claim.training import Prediction, TrainingClaim
 from normtrial.claims.judging.judged import Finding, Judgement
 from normtrial.report.figures.style import COLOURS, GREY
 
-WIDTH, LABEL, ROW, TOP = 760, 250, 24, 30
+WIDTH, LABEL, ROW, TOP = 820, 290, 24, 30
 
 
 def forest(claim: TrainingClaim, judgement: Judgement) -> str | None:

@@ -67,24 +67,33 @@ def planned(
 
 
 def collect(
-    claims: list[TrainingClaim], folder: Path, resolver: Resolver, num_seeds: int | None = None
+    claims: list[TrainingClaim],
+    every: list[TrainingClaim],
+    folder: Path,
+    resolver: Resolver,
+    num_seeds: int | None = None,
 ) -> Evidence:
-    """Bring the kept numbers up to date with the store; a run of another configuration than today's is dropped."""
-    found, names, kept = evidence.read(folder), needs.metrics_of(claims), dict[Trial, RunRecord]()
+    """Bring the kept numbers of these claims up to date with the store; those of the others stay as they are.
+
+    A kept run of another configuration than today's is dropped, and so is one that no claim needs any more.
+    """
+    found, names, looked_at = evidence.read(folder), needs.metrics_of(every), set[Trial]()
     while True:
         trials, _ = planned(claims, found, num_seeds)
-        fresh = [trial for trial in trials if trial not in kept]
+        fresh = [trial for trial in trials if trial not in looked_at]
+        if not fresh:
+            break
+        looked_at |= set(fresh)
+        kept = {trial: found.pop(trial) for trial in fresh if trial in found}
         for trial in fresh:
             run = resolver.folder(trial)
             summary = run.read_summary()
             if summary is not None and summary["status"] in ENDED:
-                kept[trial] = record_of(trial, run, summary, names, resolver.config(trial).train.steps)
-            elif trial in found and found[trial].run_id == run.run_id:
-                kept[trial] = found[trial]
-        if set(kept) == set(found) or not any(trial in kept for trial in fresh):
-            break
-        found = dict(kept)
-    evidence.write(kept.values(), folder)
+                found[trial] = record_of(trial, run, summary, names, resolver.config(trial).train.steps)
+            elif trial in kept and kept[trial].run_id == run.run_id:
+                found[trial] = kept[trial]
+    needed, _ = planned(every, found, num_seeds)
+    evidence.write([found[trial] for trial in needed if trial in found], folder)
     return evidence.read(folder)
 
 

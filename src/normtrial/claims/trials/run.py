@@ -53,12 +53,12 @@ def run(
 
     Args:
         claims: those asked for.
-        every: all claims, whose runs are kept as well.
+        every: all claims; runs of theirs that are kept stay.
         start: trains trials.
     """
     tried = set[Trial]()
     while True:
-        found = collect(every, folder, resolver, num_seeds)
+        found = collect(claims, every, folder, resolver, num_seeds)
         trials, _ = planned(claims, found, num_seeds)
         left = [trial for trial in trials if trial not in found and trial not in tried]
         if not left:
