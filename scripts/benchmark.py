@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from normtrial.benchmark import norms, overhead, scale, startup, step
+from normtrial.benchmark import norms, overhead, scale, startup, step, sweeps
 from normtrial.benchmark.command import add_common_arguments, prepare
 from normtrial.benchmark.results import keep, show
 from normtrial.errors import ConfigError
@@ -25,6 +25,7 @@ COMMANDS: dict[str, ModuleType] = {
     "scale": scale,
     "startup": startup,
     "step": step,
+    "sweep": sweeps,
 }
 
 

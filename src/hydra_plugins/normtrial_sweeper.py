@@ -1,16 +1,16 @@
 """normtrial's sweeper, where Hydra looks for plugins; the work is done in `normtrial.sweep`."""
 
-import signal
-import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
-from hydra.errors import HydraException
+from omegaconf import OmegaConf
 
-from normtrial.errors import ConfigError
+if TYPE_CHECKING:  # Hydra imports every plugin, also for --help
+    from normtrial.sweep import Entry
 
 
 @dataclass
@@ -18,42 +18,64 @@ class SweeperConfig:
     """Options of the sweeper."""
 
     _target_: str = "hydra_plugins.normtrial_sweeper.NormtrialSweeper"
-    max_batch_size: int | None = None
+    max_batch_size: int | None = None  # runs a call of the launcher
     params: dict[str, str] | None = None
 
 
 class NormtrialSweeper(BasicSweeper):
-    """All combinations, checked before the first starts, compared when the last has ended."""
-
-    num_jobs = 0
-
-    def validate_batch_is_legal(self, batch: Any) -> None:
-        """Compose and check every job: a mistake in the last costs nothing yet."""
-        from normtrial import config
-
-        assert self.hydra_context is not None and self.config is not None
-        for overrides in batch:
-            config.load(self.hydra_context.config_loader.load_sweep_config(self.config, list(overrides)))
-        self.num_jobs += len(batch)
-        print(f"sweep of {len(batch)} jobs: {self.config.hydra.sweep.dir}", flush=True)
+    """All combinations: checked before the first starts, trained where unfinished, compared in the end."""
 
     def sweep(self, arguments: list[str]) -> Any:
-        """Run all jobs through the configured launcher, then print the comparison; exits 1 if a job crashed."""
+        """Print the plan, or follow it and print the comparison; exits 1 if a run failed."""
+        from normtrial import sweep
+        from normtrial.config.multirun import jobs_of
+
+        assert self.config is not None and self.hydra_context is not None
+        typed = [*self._parse_config(), *arguments]
+        jobs = jobs_of(typed, list(self.config.sweep.arms), self.hydra_context.config_loader)
+        entries = sweep.distinct(self.plan(jobs))
+        if num := sweep.by_other_code(entries):
+            print(
+                f"The code has changed since {num} of the runs finished; rerun=true trains them again.", flush=True
+            )
+        if entries[0].config.sweep.dry_run:
+            sweep.print_plan(entries, self.launching().workers)
+            return
+        print(f"sweep of {sweep.in_short(entries)}: {self.folder}", flush=True)
+        self.train(entries)
+        sweep.conclude(entries, self.folder)
+
+    @property
+    def folder(self) -> Path:
+        """Where jobs leave their notes."""
+        assert self.config is not None
+        return Path(self.config.hydra.sweep.dir)
+
+    def plan(self, jobs: "Iterable[list[str]]") -> "list[Entry]":
+        """The run of each job; jobs may share one."""
+        from normtrial import sweep
+        from normtrial.config.multirun import Composer
+
+        assert self.config is not None and self.hydra_context is not None
+        return sweep.plan(jobs, Composer(self.hydra_context.config_loader, self.config).compose)
+
+    def train(self, entries: "list[Entry]") -> None:
+        """Launch until every entry has ended."""
         from normtrial import sweep
 
         assert self.config is not None
-        folder, returns = Path(self.config.hydra.sweep.dir), None
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # workers end with us, as on Ctrl-C
-        try:
-            returns = super().sweep(arguments)
-        except (HydraException, ConfigError):
-            raise  # a mistake, found before any job began
-        except Exception as error:
-            print(f"normtrial: the launcher gave up: {type(error).__name__}: {error}", file=sys.stderr)
-        finally:
-            signal.signal(signal.SIGTERM, before)
-        sweep.conclude(folder, Path(self.config.store), self.num_jobs)
-        return returns
+        self.folder.mkdir(parents=True, exist_ok=True)
+        OmegaConf.save(self.config, self.folder / "multirun.yaml")
+        sweep.carry_out(entries, self.launching(), self.folder, entries[0].config.sweep.on_failure)
+
+    def launching(self) -> Any:
+        """The configured launcher, as the sweep uses it."""
+        from normtrial.config.multirun import workers_of
+        from normtrial.sweep import Launching
+
+        assert self.config is not None and self.launcher is not None
+        workers, at_once = workers_of(self.config.hydra.launcher)
+        return Launching(self.launcher.launch, workers, self.max_batch_size or at_once)
 
 
 ConfigStore.instance().store(group="hydra/sweeper", name="normtrial", node=SweeperConfig)

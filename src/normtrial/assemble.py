@@ -151,11 +151,9 @@ def build_sinks(
     data: TextData,
     resumed: dict[str, Any] | None,
 ) -> Sinks:
-    """The record first; then the terminal, unless jobs of a sweep would talk at once; then W&B."""
-    sinks: list[Sink] = [record]
-    if job.sweep is None:
-        start = resumed["progress"]["step"] if resumed else 0
-        sinks.append(ProgressSink(config.train.steps, meta["name"], start, describe(data.info)))
+    """The record first; then the terminal, or a job's log; then W&B."""
+    start = resumed["progress"]["step"] if resumed else 0
+    sinks: list[Sink] = [record, ProgressSink(config.train.steps, meta["name"], start, describe(data.info))]
     if isinstance(config.log, WandbLogConfig):
         sinks.append(
             WandbSink(

@@ -24,6 +24,7 @@ normtrial: which normalization, where, with which eps and affine, for this Trans
 Root keys (conf/config.yaml): seed, store, cache, device=auto|cpu|cuda, compile, rerun, wait,
   train.{{{train}}}
   eval.{{{evaluation}}}
+  sweep.{{{sweep}}}
 Runs are kept in `store`, one folder a run; the same configuration is not trained twice unless rerun=true.
 """
 
@@ -47,8 +48,8 @@ def help_text(conf: Path | str = CONF) -> str:
             for path in options
         ]
         sections.append("\n".join([f"{folder.name}=…", *rows]))
-    train, evaluation = (", ".join(_keys(lines, node)) for node in ("train", "eval"))
-    return TEMPLATE.format(groups="\n\n".join(sections), train=train, evaluation=evaluation)
+    train, evaluation, sweep = (", ".join(_keys(lines, node)) for node in ("train", "eval", "sweep"))
+    return TEMPLATE.format(groups="\n\n".join(sections), train=train, evaluation=evaluation, sweep=sweep)
 
 
 def _keys(lines: list[str], node: str) -> list[str]:

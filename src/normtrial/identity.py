@@ -29,6 +29,11 @@ def run_id(config: Config, fingerprint: str) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
+def folder_of(config: Config, fingerprint: str) -> records.RunFolder:
+    """The folder of the run, whether it exists yet or not."""
+    return records.RunFolder(Path(config.store) / run_id(config, fingerprint))
+
+
 def run_name(config: Config) -> str:
     """What a person calls the run: `bn-pre-s0`."""
     return f"{config.norm.name}-{config.placement.name}-s{config.seed}"

@@ -8,6 +8,7 @@ results/runs/<run-id>/
     checkpoint/      the last states, to resume from
     nonfinite/       replay bundles
     curves.png       the figure
+    log.txt          what a job of a sweep would have said on the terminal
     summary.json     final numbers; written last, so its presence means "this run has ended"
 """
 
@@ -31,6 +32,7 @@ UNSCIENTIFIC = (  # leaves of the configuration that change no number; the run i
     "device",
     "rerun",
     "wait",
+    "sweep",
     "compile",
     "model.checkpoint_activations",
     "train.log_every",
@@ -78,6 +80,11 @@ class RunFolder:
     def events_path(self) -> Path:
         """Where the events are."""
         return self.path / "events.jsonl"
+
+    @property
+    def log_path(self) -> Path:
+        """Where a job of a sweep speaks."""
+        return self.path / "log.txt"
 
     def config_text(self) -> str:
         """The resolved configuration as YAML."""
@@ -178,6 +185,16 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
         return []
     complete, _, _ = path.read_bytes().rpartition(b"\n")
     return [json.loads(line) for line in complete.splitlines() if line]
+
+
+def last_row(path: Path, near_the_end: int = 1 << 16) -> dict[str, Any] | None:
+    """The last complete row, without reading the rest of the file; None where it has none, or a longer one."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - near_the_end, 0))
+            return json.loads(file.read().rpartition(b"\n")[0].splitlines()[-1])
+    except (FileNotFoundError, NotADirectoryError, IndexError, ValueError):
+        return None
 
 
 def write_text(path: Path, text: str) -> None:

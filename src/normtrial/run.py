@@ -7,7 +7,6 @@ processes never work on the same one.
 import os
 import shutil
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -26,10 +25,20 @@ from normtrial.assemble import (
     summarize,
     wiring_of,
 )
-from normtrial.config import SHOW_WIRING, Config, Job, as_yaml, current_job, load, was_given
+from normtrial.config import (
+    SHOW_WIRING,
+    Config,
+    Job,
+    as_yaml,
+    current_job,
+    load,
+    refuse_options_of_sweeps,
+    was_given,
+)
 from normtrial.data import catalogue
 from normtrial.data.dataset import TextData
 from normtrial.errors import ConfigError, require, writing
+from normtrial.jobs import as_job, log_of
 from normtrial.norms.catalogue import norm_class
 from normtrial.records import RunFolder
 from normtrial.report.advice import advice
@@ -39,6 +48,7 @@ from normtrial.report.outcome import outcome_for
 from normtrial.training.accumulate import check_shares
 from normtrial.training.loop import Loop
 from normtrial.training.process.checkpoint import Checkpoints
+from normtrial.training.process.gpus import own_gpu
 from normtrial.training.process.memory import keep_freed_memory, reset_peak_memory
 from normtrial.training.process.stopping import stop_requests
 from normtrial.training.ranks import Ranks, join, leave
@@ -58,25 +68,14 @@ def main(cfg: DictConfig) -> float | None:
     job = current_job()
     if job.sweep is None:
         try:
-            return execute(load(cfg), job)
+            config = load(cfg)
+            refuse_options_of_sweeps(config)
+            return execute(config, job)
         except ConfigError as error:  # as an exit it passes through Hydra, which would print its own lines first
             raise SystemExit(f"normtrial: {error}") from error
         finally:
             leave()
-    note = job.sweep / str(job.number) / "job.json"
-    content: dict[str, Any] = {"number": job.number, "command": " ".join(job.command)}
-    value = None
-    try:
-        config = load(cfg)
-        content["name"] = identity.run_name(config)
-        value = execute(config, job, content)
-    except Exception as error:
-        content |= {"status": "crashed", "error": f"{type(error).__name__}: {error}"}
-        (note.parent / "traceback.txt").write_text(traceback.format_exc(), encoding="utf-8")
-    records.write_text(note, records.to_json(content))
-    if content["status"] == "interrupted" and not job.parallel:
-        raise KeyboardInterrupt  # jobs one after the other: the rest is not begun
-    return value
+    return as_job(job, lambda: load(cfg), lambda config, note: execute(config, job, note))
 
 
 def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> float | None:
@@ -90,26 +89,27 @@ def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> flo
     cores = len(os.sched_getaffinity(0)) // ranks.num_local
     torch.set_num_threads(1 if job.parallel else max(1, cores))
     data = catalogue.load(config.data, Path(config.cache))
-    folder = RunFolder(Path(config.store) / identity.run_id(config, data.fingerprint))
+    folder = identity.folder_of(config, data.fingerprint)
     note = {} if note is None else note
     note["run_id"] = folder.run_id
+    outcome = outcome_for(None, data.task.kind)
     with writing(folder.path), taken(folder, config.wait) if ranks.is_first else nullcontext(True) as mine:
         if not ranks.decided_by_first(mine):
-            print(f"{elsewhere(folder)}; leaving it alone.")
+            if not job.watched:
+                print(f"{elsewhere(folder)}; leaving it alone.")
             note["status"] = "busy"
             return None
-        summary = ranks.decided_by_first(ended(folder, config) if ranks.is_first else None)
-        if summary is None:
-            with stop_requests() as stop_requested:
-                summary = train(config, job, folder, data, device, ranks, stop_requested)
+        with log_of(job, folder):
+            summary = ranks.decided_by_first(ended(folder, config) if ranks.is_first else None)
+            if summary is None:
+                with stop_requests(job.stop) as stop_requested, own_gpu(device, job.number) as own:
+                    summary = train(config, job, folder, data, own, ranks, stop_requested)
     note["status"] = summary["status"]
     if job.sweep is None and ranks.is_first and (told := advice(Run.read(folder))):
         print(told)
-    if job.sweep is not None:
-        print(f"[{job.number}] {summary['name']} {summary['status']} (run {folder.run_id})", flush=True)
-    elif summary["status"] == "interrupted":
+    if job.sweep is None and summary["status"] == "interrupted":
         raise KeyboardInterrupt
-    return summary["metrics"].get(outcome_for(None, summary["task"]).metric)
+    return outcome.worst if summary["status"] == "diverged" else summary["metrics"].get(outcome.metric)
 
 
 def taken(folder: RunFolder, wait: bool) -> AbstractContextManager[bool]:
@@ -141,7 +141,7 @@ def ended(folder: RunFolder, config: Config) -> dict[str, Any] | None:
         shutil.copytree(folder.path, kept)
         (folder.path / "summary.json").unlink(missing_ok=True)  # first: without it nobody takes the rest for whole
         for path in sorted(folder.path.iterdir()):  # `checkpoint` before what would make it unusable
-            if path.name != ".lock":
+            if path.name not in (".lock", "log.txt"):  # which we hold, and write
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         print(f"rerun=true: the earlier record is kept in {kept}")
         return None

@@ -14,9 +14,9 @@ from torch import Tensor
 from normtrial import records, run
 from normtrial.config import Config
 from normtrial.records import list_runs
-from normtrial.sweep import read_jobs
 from normtrial.training.process.checkpoint import Checkpoints
 from tests.support import TINY, answer, command, comparable, start_process
+from tests.sweep.processes import notes
 
 Train = Callable[[Config], float | None]
 # Long enough for a signal to find it at work.
@@ -140,7 +140,7 @@ def test_the_record_names_every_code_that_trained_it(
     config = trial("norm=ln")
     with monkeypatch.context() as patch:
         patch.setattr(run.identity, "code_hash", lambda: "other code")
-        patch.setattr(run, "stop_requests", lambda: nullcontext(lambda: True))
+        patch.setattr(run, "stop_requests", lambda *given: nullcontext(lambda: True))
         with pytest.raises(KeyboardInterrupt):
             train(config)
     (folder,) = list_runs(config.store)
@@ -179,7 +179,7 @@ def test_one_ctrl_c_stops_a_sweep_of_jobs_one_after_the_other(
     )
     assert given.code == 130
     assert steps == [1, 2], "and nothing of the second"
-    assert [job["status"] for job in read_jobs(tmp_path / "sweep", 2)] == ["interrupted", "missing"]
+    assert [job["status"] for job in notes(tmp_path / "sweep")] == ["interrupted"]
     (folder,) = list_runs(tmp_path / "store")
     state = Checkpoints(folder.path / "checkpoint", 2).latest()
     assert state is not None

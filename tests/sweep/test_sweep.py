@@ -11,9 +11,9 @@ import pytest
 from normtrial import identity
 from normtrial.config import Config
 from normtrial.data import catalogue
-from normtrial.records import list_runs, write_text
-from normtrial.sweep import read_jobs
+from normtrial.records import list_runs
 from tests.support import TINY, Answer, answer, command, start_process
+from tests.sweep.processes import notes
 
 BASIC = "hydra/launcher=basic"  # one process: quicker where parallel work is not the question
 
@@ -29,7 +29,9 @@ def typed(store: Path, cache: Path) -> Callable[..., Answer]:
 
     def type_(name: str, *arguments: str) -> Answer:
         folder = f"hydra.sweep.dir={store.parent / name}"
-        return answer(start_process("-m", *TINY, f"cache={cache}", f"store={store}", folder, *arguments))
+        return answer(
+            start_process("-m", *TINY, f"cache={cache}", f"store={store}", folder, *arguments), timeout=300
+        )
 
     return type_
 
@@ -52,7 +54,7 @@ def rows(ended: Answer) -> dict[str, list[str]]:
 def test_a_sweep_ends_with_a_row_an_arm_and_a_figure(first: Answer, store: Path) -> None:
     assert first.code == 0, first.err
     assert "Traceback" not in first.err
-    assert "sweep of 4 jobs" in first.out
+    assert "sweep of 4 runs: " in first.out
     table = rows(first)
     assert set(table) == {"bn", "ln"}
     assert all(cells[0] == "2" and "±" in cells for cells in table.values())
@@ -68,7 +70,7 @@ def test_every_job_has_a_thread_of_its_own_and_says_which_it_was(first: Answer, 
         assert meta["threads"] == 1
         assert meta["sweep"] == "first"
         assert "norm=" in meta["command"]
-    jobs = read_jobs(store.parent / "first", 4)
+    jobs = notes(store.parent / "first")
     assert [job["name"] for job in jobs] == ["bn-pre-s0", "bn-pre-s1", "ln-pre-s0", "ln-pre-s1"]
     assert {job["status"] for job in jobs} == {"finished"}
     assert {job["run_id"] for job in jobs} == {run.run_id for run in list_runs(store)}
@@ -78,9 +80,10 @@ def test_typed_again_it_trains_nothing_and_compares_the_same(
     first: Answer, typed: Callable[..., Answer], store: Path
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()}
-    again = typed("again", "norm=bn,ln", "seed=0,1", BASIC)
+    again = typed("again", "norm=bn,ln", "seed=0,1")
     assert again.code == 0, again.err
-    assert again.out.count("is finished already") == 4
+    assert "sweep of 4 runs, 4 of them done: " in again.out
+    assert notes(store.parent / "again") == [], "no worker was started"
     assert {path: path.stat().st_mtime_ns for path in store.rglob("*") if path.is_file()} == before
     assert rows(again) == rows(first)
 
@@ -102,17 +105,21 @@ def test_a_crashed_job_stops_no_other_and_the_sweep_says_so(broken: tuple[Answer
     assert ended.code == 1
     assert set(rows(ended)) == {"bn", "ln"}
     folder = store.parent / "broken"
-    assert ended.message == f"normtrial: 1 of 3 jobs failed; tracebacks are in {folder}/*/traceback.txt."
-    (line,) = (line for line in ended.err.splitlines() if line.startswith("job 1 crashed: "))
+    assert ended.message == (
+        f"normtrial: 1 of 3 runs failed; tracebacks are in {folder}/*/traceback.txt. "
+        "The same command tries them again."
+    )
+    (line,) = (line for line in ended.err.splitlines() if line.startswith("rms-pre-s2 crashed: "))
     assert "norm=rms seed=2" in line
+    assert "(job 1, " in line
     assert identifier in line
     assert "Error" in (folder / "1" / "traceback.txt").read_text(encoding="utf-8")
-    assert [job["status"] for job in read_jobs(folder, 3)] == ["finished", "crashed", "finished"]
+    assert [job["status"] for job in notes(folder)] == ["finished", "crashed", "finished"]
     assert "Traceback" not in ended.err, "it is in the file"
 
 
 def test_w_and_b_gets_a_run_a_job_in_one_group(broken: tuple[Answer, str], store: Path) -> None:
-    jobs = [job for job in read_jobs(store.parent / "broken", 3) if job["status"] == "finished"]
+    jobs = [job for job in notes(store.parent / "broken") if job["status"] == "finished"]
     found = []
     for job in jobs:
         command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(store / job["run_id"])]
@@ -124,11 +131,6 @@ def test_w_and_b_gets_a_run_a_job_in_one_group(broken: tuple[Answer, str], store
     assert [run["display_name"] for run in found] == ["bn-pre-s2", "ln-pre-s2"]
     assert [run["run_group"] for run in found] == ["broken", "broken"]
     assert {run["project"] for run in found} == {"normtrial-test"}
-
-
-def test_a_job_whose_process_died_is_missing(tmp_path: Path) -> None:
-    write_text(tmp_path / "0" / "job.json", '{"number": 0, "status": "finished", "run_id": "x"}')
-    assert [job["status"] for job in read_jobs(tmp_path, 2)] == ["finished", "missing"]
 
 
 def test_a_mistake_in_one_job_starts_none(tmp_path: Path) -> None:

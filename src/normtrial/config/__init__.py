@@ -5,6 +5,7 @@ settings = config.load(cfg)        # DictConfig -> dataclasses, checked; no Dict
 """
 
 from normtrial.config.compose import compose
+from normtrial.config.effects import refuse_options_of_sweeps
 from normtrial.config.explain import explained
 from normtrial.config.flags import SHOW_WIRING, was_given
 from normtrial.config.job import Job, current_job
@@ -23,6 +24,7 @@ __all__ = [
     "current_job",
     "explained",
     "load",
+    "refuse_options_of_sweeps",
     "register",
     "scientific",
     "stored",

@@ -71,3 +71,14 @@ def _check_length(config: Config, length: int) -> None:
         f"eval.max_len={length} is not data.max_len={trained}, the one length that norm={norm.name} takes with "
         "norm.affine_shape=full. Set norm.affine_shape=shared.",
     )
+
+
+def refuse_options_of_sweeps(config: Config) -> None:
+    """Raise `ConfigError` where a single run has what only a sweep can heed."""
+    sweep = config.sweep
+    given = [
+        *(["sweep.dry_run=true"] if sweep.dry_run else []),
+        *([f"sweep.on_failure={sweep.on_failure}"] if sweep.on_failure != "continue" else []),
+        *([f"sweep.arms (here {len(sweep.arms)})"] if sweep.arms else []),
+    ]
+    require(not given, f"{' and '.join(given)} would change nothing in a single run; write python train.py -m …")

@@ -18,6 +18,8 @@ from normtrial.errors import ConfigError, not_one_of
 
 FULL_ERROR = "HYDRA_FULL_ERROR"  # makes Hydra raise its errors instead of printing them its own way
 WANTED = {"Float": "a number", "Integer": "a whole number", "bool": "true or false"}  # OmegaConf's names for types
+# Which extra of the project brings the options that a preset in conf/hydra/ begins with.
+EXTRAS = {"submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray", "optuna": "optuna"}
 
 
 def explained(main: Callable[[], Any]) -> None:
@@ -77,6 +79,10 @@ def _is_number(text: str) -> bool:
 
 def _missing_option(error: MissingConfigException) -> str:
     group, _, given = (error.missing_cfg_file or "").rpartition("/")
+    if group in ("schema/launcher", "hydra/sweeper") and given in EXTRAS:
+        return (
+            f"{given} comes with a package that is not installed: python -m pip install -e '.[{EXTRAS[given]}]'."
+        )
     if not error.options:
         return f"{error.missing_cfg_file!r} does not exist."
     return str(not_one_of(group or "config", given, error.options))

@@ -14,7 +14,19 @@ class Job:
     sweep: Path | None = None
     number: int = 0
     parallel: bool = False  # several jobs share this machine's cores
+    pooled: bool = False  # run by a pool that kills all its workers when one of them dies
+    watched: bool = False  # by a sweeper that reads what jobs leave in files
     command: tuple[str, ...] = ()  # the overrides that make this job
+
+    @property
+    def folder(self) -> Path | None:
+        """Where a job of a sweep leaves what it knows about itself."""
+        return None if self.sweep is None else self.sweep / str(self.number)
+
+    @property
+    def stop(self) -> Path | None:
+        """The file whose presence ends the sweep: running jobs keep their state, no other is begun."""
+        return None if self.sweep is None else self.sweep / "stop"
 
 
 def current_job() -> Job:
@@ -25,5 +37,12 @@ def current_job() -> Job:
     command = tuple(hydra.overrides.task)
     if hydra.mode != RunMode.MULTIRUN:
         return Job(command=command)
-    parallel = not hydra.launcher._target_.endswith("BasicLauncher")
-    return Job(Path(hydra.sweep.dir), hydra.job.num, parallel, command)
+    launcher = hydra.launcher._target_.rpartition(".")[2]
+    return Job(
+        sweep=Path(hydra.sweep.dir),
+        number=hydra.job.num,
+        parallel=launcher != "BasicLauncher",
+        pooled=launcher == "JoblibLauncher",
+        watched=hydra.sweeper._target_.startswith("hydra_plugins.normtrial_"),
+        command=command,
+    )

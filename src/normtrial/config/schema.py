@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from normtrial.data import user_config
 from normtrial.data.config import ClassificationConfig, LanguageModelConfig, TextConfig, WindowsConfig
 from normtrial.data.synthetic import CopyConfig, OrderConfig
+from normtrial.errors import not_one_of, require
 from normtrial.network.model import ModelConfig
 from normtrial.norms.base import NormConfig
 from normtrial.norms.catalogue import NORMS
@@ -23,6 +24,23 @@ from normtrial.training.optim import OptimConfig
 from normtrial.training.precision import PrecisionConfig, ScaledConfig
 from normtrial.training.setup import TrainConfig
 from normtrial.training.sinks.record import FileLogConfig, LogConfig, WandbLogConfig
+
+ON_FAILURE = ("continue", "stop")
+
+
+@dataclass(kw_only=True, slots=True)
+class SweepConfig:
+    """How `-m` goes about its runs; a single run refuses what would change nothing there."""
+
+    dry_run: bool  # print the plan, train nothing
+    on_failure: str  # continue or stop when a job crashes
+    arms: list[str]  # each what one would type for it: "norm=bn norm.padding=include"
+
+    def check(self) -> None:
+        """Raise `ConfigError` on an unknown way to go on, or an empty arm."""
+        if self.on_failure not in ON_FAILURE:
+            raise not_one_of("sweep.on_failure", self.on_failure, ON_FAILURE)
+        require(all(arm.strip() for arm in self.arms), "sweep.arms has an empty arm; write what you would type.")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -39,6 +57,7 @@ class Config:
     probe: ProbeConfig
     train: TrainConfig
     eval: EvalConfig
+    sweep: SweepConfig
     seed: int  # of initial weights, data order and dropout
     store: str  # folder of run folders
     cache: str  # folder of tokenized text
@@ -72,7 +91,7 @@ SCHEMAS: dict[str, dict[str, type]] = {
 
 def schemas(group: str) -> dict[str, type]:
     """The dataclasses of a group's options; nodes without options, as `train`, have one."""
-    return SCHEMAS.get(group) or {group: {"train": TrainConfig, "eval": EvalConfig}[group]}
+    return SCHEMAS.get(group) or {group: {"train": TrainConfig, "eval": EvalConfig, "sweep": SweepConfig}[group]}
 
 
 @cache

@@ -64,6 +64,11 @@ def load(config: TextConfig, cache: Path) -> TextData:
     return open_data(prepared(config, cache), config)
 
 
+def fingerprint(config: TextConfig, cache: Path) -> str:
+    """What names the content of the configured set, without opening its arrays; prepared first where it isn't."""
+    return json.loads((prepared(config, cache) / "meta.json").read_text("utf-8"))["fingerprint"]
+
+
 def prepared(config: TextConfig, cache: Path) -> Path:
     """The folder of the configured set's arrays below `cache`, made on the first call."""
     config.check()

@@ -10,13 +10,13 @@ from rich.text import Text
 
 from normtrial.records import RunFolder
 from normtrial.report.advice import advice
-from normtrial.report.arms import Arm, group, only_task
+from normtrial.report.arms import Arm, Run, group, only_task
 from normtrial.report.outcome import Outcome, outcome_for
 from normtrial.training.sinks.progress import baseline_of, number, short
 
 
 def print_comparison(
-    folders: Iterable[RunFolder], metric: str | None = None, console: Console | None = None
+    folders: Iterable[RunFolder | Run], metric: str | None = None, console: Console | None = None
 ) -> list[Arm]:
     """Print one table for each task among the runs, and give the arms back."""
     arms = group(folders)
@@ -24,10 +24,10 @@ def print_comparison(
     if not arms:
         console.print("No runs to compare.")
         return arms
-    by_task: dict[str | None, list[RunFolder]] = {}
+    by_task: dict[str | None, list[Run]] = {}
     for arm in arms:
         task = next((run.task for run in arm.runs if run.task), None)
-        by_task.setdefault(task, []).extend(run.folder for run in arm.runs)
+        by_task.setdefault(task, []).extend(arm.runs)
     for task, members in by_task.items():
         named = arms if len(by_task) == 1 else group(members)
         console.print(comparison_table(named, outcome_for(metric, task)))
