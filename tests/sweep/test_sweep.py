@@ -29,7 +29,9 @@ def typed(store: Path, cache: Path) -> Callable[..., Answer]:
 
     def type_(name: str, *arguments: str) -> Answer:
         folder = f"hydra.sweep.dir={store.parent / name}"
-        return answer(start_process("-m", *TINY, f"cache={cache}", f"store={store}", folder, *arguments))
+        return answer(
+            start_process("-m", *TINY, f"cache={cache}", f"store={store}", folder, *arguments), timeout=300
+        )
 
     return type_
 
