@@ -40,25 +40,36 @@ def test_readmes_commands_answer(typed: str, store: Path, tmp_path: Path, monkey
         if word.startswith("results/sweeps/"):
             write_text(tmp_path / word / "0" / "job.json", '{"run_id": "bn"}')
         if is_claim(word):
-            evidence.write([record(word, "ln_pre", 1e-3, 0, "ln")], store.parent / "claims")
+            evidence.write([record(word, "ln_pre", grid_of(word)[0], 0, "ln")], store.parent / "claims")
     before = set(tmp_path.rglob("*"))
     report(*given, "--store", str(store))
     made = {path for path in tmp_path.rglob("*") if path.is_file()} - before
     assert [path.stat().st_size > 100 for path in made] == [True] * ("--text" not in given)
 
 
-def record(name: str, arm: str, rate: float, seed: int, run_id: str) -> RunRecord:
+def trained(name: str) -> TrainingClaim:
     claim = load_claim(FOLDER / f"{name}.yaml")
     assert isinstance(claim, TrainingClaim)
-    overrides = arm_at(claim, arm, rate)
+    return claim
+
+
+def grid_of(name: str) -> list[float]:
+    grid = trained(name).grid
+    assert grid
+    return list(grid)
+
+
+def record(name: str, arm: str, rate: float, seed: int, run_id: str) -> RunRecord:
+    overrides = arm_at(trained(name), arm, rate)
     return RunRecord(overrides, seed, run_id, "finished", False, 1, 1, 1.0, "code", {})
 
 
 def test_a_claims_runs_are_its_arms_at_its_rates_and_seeds(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    records = [record("C62", "ln_pre", 1e-3, 0, "ln"), record("C62", "bn_pre", 3e-2, 101, "bn")]
-    others = [record("C62", "ln_pre", 5e-3, 0, "rms"), record("C62", "ln_pre", 1e-4, 55, "rms")]
+    first, *_, last = grid_of("C62")
+    records = [record("C62", "ln_pre", first, 0, "ln"), record("C62", "bn_pre", last, 101, "bn")]
+    others = [record("C62", "ln_pre", 1.1 * first, 0, "rms"), record("C62", "ln_pre", first, 55, "rms")]
     evidence.write([*records, *others], store.parent / "claims")
     assert {folder.run_id for folder in runs_of_claim("C62", store, store.parent / "claims")} == {"bn", "ln"}
     report("C62", "norm=bn", "--store", str(store), "--text")
