@@ -1,0 +1,143 @@
+"""The workspace names what is logged, and wandb-workspaces reads back what is written."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import wandb
+import wandb_workspaces.reports.v2 as wr
+import wandb_workspaces.workspaces as ws
+from wandb_workspaces.workspaces import interface, internal
+
+from normtrial.config import Config
+from normtrial.dashboard import command
+from normtrial.dashboard.workspace import COLUMNS, SITES, STEP, specification, workspace
+from normtrial.errors import ConfigError
+from normtrial.records import list_runs
+from normtrial.report.stored import leaves_of
+from normtrial.report.wandb_config import wandb_config
+from normtrial.training.metrics import find
+from normtrial.training.sinks.mirror import counted, summary_values
+from tests.support import SOTU
+
+
+def panels(made: ws.Workspace) -> Iterator[Any]:
+    for section in made.sections:
+        yield from section.panels
+
+
+def plots(made: ws.Workspace) -> list[wr.LinePlot]:
+    return [panel for panel in panels(made) if isinstance(panel, wr.LinePlot)]
+
+
+def name_of(metric: Any) -> str:
+    """Of a metric as it was given, or as it is read back."""
+    return metric if isinstance(metric, str) else metric.name
+
+
+@pytest.fixture
+def made() -> ws.Workspace:
+    return workspace("me", "normtrial", "Norms", "val/accuracy")
+
+
+def test_every_panel_names_what_a_real_run_logs(
+    made: ws.Workspace, trial: Callable[..., Config], train: Callable[[Config], float | None]
+) -> None:
+    names: set[str] = set()
+    for data in ([], SOTU):
+        config = trial(*data, "norm=bn")
+        train(config)
+    for folder in list_runs(config.store):
+        names |= {name for row in folder.read_metrics() for name in row} | set(counted(folder))
+        summary = folder.read_summary() or {}
+        told = wandb_config(leaves_of(folder.config_text()), summary["data"])
+        assert set(COLUMNS) <= set(told)
+    for plot in plots(made):
+        assert name_of(plot.x) == STEP
+        assert STEP in names
+        for metric in plot.y:
+            assert find(name_of(metric)), f"{metric} is not in the table of metrics"
+            assert name_of(metric) in names
+        if plot.metric_regex:
+            fitting = [name for name in names if re.search(plot.metric_regex, name)]
+            assert fitting or "placement" in plot.title
+            assert all(find(name) for name in fitting)
+        else:
+            assert plot.y
+        assert plot.groupby in (None, wr.Config("arm"))
+    assert "arm" in told
+    (parallel,) = (panel for panel in panels(made) if isinstance(panel, wr.ParallelCoordinatesPlot))
+    assert "val/bits_per_char" in summary_values(summary) or "val/accuracy" in summary_values(summary)
+    assert parallel.columns[-1].metric == wr.SummaryMetric("val/accuracy")
+
+
+@pytest.mark.parametrize(
+    "site",
+    [
+        *("embed", "positions", "embed_norm", "final_norm", "head", "block00.norm1", "block11.norm2"),
+        *("block00.attention", "block00.attention.q_norm", "block00.attention.inner_norm", "block00.mlp"),
+        *("block00.mlp.inner_norm", "block03.placement"),
+    ],
+)
+def test_a_sites_gradient_norm_is_in_one_panel(site: str) -> None:
+    assert sum(bool(re.search(names, f"grad/{site}/norm")) for names in SITES.values()) == 1
+    assert not any(re.search(names, "grad/global_norm") for names in SITES.values())
+
+
+def test_the_package_reads_back_what_a_dry_run_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "here" / "dashboard.json"
+    assert command.main(["--dry-run", str(path), "--project", "mine", "--metric", "test/loss_nats"]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+    spec = internal.WorkspaceViewspec.model_validate_json(path.read_text(encoding="utf-8"))
+    view = internal.View(entity="me", project="mine", display_name="Norms", name="", id="", spec=spec)
+    back = ws.Workspace._from_model(view)
+    wanted = workspace("me", "mine", "Norms", "test/loss_nats")
+    assert [section.name for section in back.sections] == [section.name for section in wanted.sections]
+    for panel, other in zip(panels(back), panels(wanted), strict=True):
+        assert type(panel) is type(other) or isinstance(panel, wr.ParallelCoordinatesPlot)
+    for plot, other in zip(plots(back), plots(wanted), strict=True):
+        assert [name_of(y) for y in plot.y] == [name_of(y) for y in other.y]
+        assert (plot.metric_regex, plot.groupby, plot.log_y) == (other.metric_regex, other.groupby, other.log_y)
+        assert (plot.groupby_aggfunc, plot.groupby_rangefunc) == (other.groupby_aggfunc, other.groupby_rangefunc)
+    (columns,) = (panel.columns for panel in panels(back) if isinstance(panel, wr.ParallelCoordinatesPlot))
+    assert [column.metric for column in columns] == [
+        *(wr.Config(name) for name in COLUMNS),
+        wr.SummaryMetric("test/loss_nats"),
+    ]
+
+
+def test_a_specification_is_read_without_loss(made: ws.Workspace) -> None:
+    text = specification(made)
+    spec = internal.WorkspaceViewspec.model_validate_json(text)
+    assert spec == made._to_model().spec
+    assert spec.model_dump_json(by_alias=True, exclude_none=True, indent=2) == text
+
+
+def test_keys_with_dots_are_one_key_and_not_nested(made: ws.Workspace) -> None:
+    """W&B keeps `norm.eps` as one key, so its value is at `norm.eps.value`."""
+    text = specification(made)
+    for name in COLUMNS:
+        assert f'"accessor": "config:{name}.value"' in text
+    assert '"groupBy": "arm.value"' in text
+
+
+def test_online_it_is_saved_and_the_link_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent: list[internal.View] = []
+    answered = {"upsertView": {"view": {"name": "nw-abc-v", "id": "1"}}}
+    monkeypatch.setattr(wandb, "Api", lambda: SimpleNamespace(default_entity="me"))
+    monkeypatch.setattr(interface, "get_app_url", lambda api: "https://app.example")
+    monkeypatch.setattr(internal, "upsert_view2", lambda view: sent.append(view) or answered)
+    assert command.main(["--project", "mine", "--name", "Norms"]) == 0
+    assert capsys.readouterr().out == "https://app.example/me/mine?nw=abc\n"
+    assert [(view.entity, view.project, view.display_name) for view in sent] == [("me", "mine", "Norms")]
+    assert len(sent[0].spec.section.panel_bank_config.sections) == 5
+
+
+def test_a_metric_that_no_run_has_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="--metric 'val/acuracy' does not exist; did you mean 'val/accuracy'?"):
+        command.main(["--metric", "val/acuracy"])
