@@ -1,6 +1,8 @@
 """The workspace names what is logged, and wandb-workspaces reads back what is written."""
 
 import re
+import runpy
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,13 +17,12 @@ from wandb_workspaces.workspaces import interface, internal
 from normtrial.config import Config
 from normtrial.dashboard import command
 from normtrial.dashboard.workspace import COLUMNS, SITES, STEP, specification, workspace
-from normtrial.errors import ConfigError
 from normtrial.records import list_runs
 from normtrial.report.stored import leaves_of
 from normtrial.report.wandb_config import wandb_config
 from normtrial.training.metrics import find
 from normtrial.training.sinks.mirror import counted, summary_values
-from tests.support import SOTU
+from tests.support import ROOT, SOTU
 
 
 def panels(made: ws.Workspace) -> Iterator[Any]:
@@ -138,6 +139,20 @@ def test_online_it_is_saved_and_the_link_printed(
     assert len(sent[0].spec.section.panel_bank_config.sections) == 5
 
 
-def test_a_metric_that_no_run_has_is_an_error() -> None:
-    with pytest.raises(ConfigError, match="--metric 'val/acuracy' does not exist; did you mean 'val/accuracy'?"):
-        command.main(["--metric", "val/acuracy"])
+@pytest.mark.parametrize(
+    ("typed", "code"),
+    [
+        ("--dry-run FILE", 0),
+        ("--metric val/acuracy", "normtrial: --metric 'val/acuracy' does not exist; did you mean 'val/accuracy'? "),
+        ("sync --store FILE", "normtrial: no run in FILE; say where runs are by --store."),
+    ],
+)
+def test_the_script_answers(typed: str, code: int | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = str(tmp_path / "file")
+    monkeypatch.setattr(sys, "argv", ["dashboard.py", *typed.replace("FILE", file).split()])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "scripts" / "dashboard.py"), run_name="__main__")
+    if isinstance(code, str):
+        assert str(ended.value.code).startswith(code.replace("FILE", file))
+    else:
+        assert ended.value.code == code

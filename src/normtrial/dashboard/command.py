@@ -15,8 +15,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from normtrial.dashboard.sync import FAILED, in_words, sync
-from normtrial.errors import ConfigError, not_one_of
+from normtrial.dashboard.sync import in_words, sync
+from normtrial.errors import ConfigError, not_one_of, require
 from normtrial.help import CONF
 from normtrial.records import write_text
 from normtrial.report.selection import Named, select
@@ -72,7 +72,7 @@ def mirror(given: argparse.Namespace, named_runs: Named | None) -> int:
     log.check()
     counts = sync(select(given.filters, given.store, named_runs), log)
     print(in_words(counts))
-    return 1 if counts[FAILED] else 0
+    return 1 if counts["failed"] or counts["clash"] else 0
 
 
 def build(given: argparse.Namespace) -> int:
@@ -82,32 +82,31 @@ def build(given: argparse.Namespace) -> int:
         from normtrial.dashboard.workspace import specification, workspace
     except ModuleNotFoundError as error:
         raise ConfigError(f"{error}; python -m pip install -c constraints.txt -e '.[dashboard]'") from error
+    made = workspace(given.entity or "", given.project, given.name, given.metric)
     if given.dry_run:
-        made = workspace(given.entity or "", given.project, given.name, given.metric)
         write_text(given.dry_run, specification(made) + "\n")
         print(given.dry_run)
     else:
-        made = workspace(given.entity or entity_logged_in(), given.project, given.name, given.metric)
-        print(made.save().url)
+        print(link_of(made))
     return 0
 
 
 def check_metric(name: str) -> None:
     """Raise `ConfigError` unless a run's summary can have it."""
     if evaluated(name) is None or find(name) is None:
-        evaluations = [metric.pattern for metric in METRICS if metric.function is not None]
-        raise not_one_of("--metric", name, [pattern.replace("<split>", s) for pattern in evaluations for s in ("val", "test")])
+        patterns = [metric.pattern for metric in METRICS if metric.function is not None]
+        names = [pattern.replace("<split>", split) for split in ("val", "test") for pattern in patterns]
+        raise not_one_of("--metric", name, names)
 
 
-def entity_logged_in() -> str:
-    """Whose workspaces these become."""
+def link_of(made: Any) -> str:
+    """Save a workspace, by default among those of whoever is logged in, and tell where."""
     import wandb
     from wandb.errors import Error
 
     try:
-        entity = wandb.Api().default_entity
+        made.entity = made.entity or wandb.Api().default_entity or ""
+        require(bool(made.entity), "W&B knows no default entity of yours; name one by --entity.")
+        return made.save().url
     except Error as error:
-        raise ConfigError(f"W&B: {error}; run `wandb login` first, or use --dry-run FILE.") from error
-    if not entity:
-        raise ConfigError("W&B knows no default entity of yours; name one by --entity.")
-    return entity
+        raise ConfigError(f"W&B: {error}; `wandb login` first, or write the specification by --dry-run.") from error

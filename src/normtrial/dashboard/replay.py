@@ -10,15 +10,15 @@ import heapq
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from normtrial.errors import ConfigError
 from normtrial.records import RunFolder, read_json, to_json, write_text
 from normtrial.report.stored import leaves_of
 from normtrial.report.wandb_config import wandb_config
 from normtrial.training.sinks.mirror import WandbSink, link_latest
 from normtrial.training.sinks.record import WandbLogConfig
 
+End = Literal["mirrored", "failed", "clash"]
 NOTE = "mirrored.json"
 RECORD = ("config.yaml", "meta.json", "metrics.jsonl", "events.jsonl", "summary.json")
 
@@ -37,11 +37,12 @@ def is_mirrored(folder: RunFolder, log: WandbLogConfig) -> bool:
     return any(read_json(path) == note for path in (folder.path / "wandb").glob(f"*/{NOTE}"))
 
 
-def replay(folder: RunFolder, log: WandbLogConfig) -> bool:
-    """Tell a finished run to W&B; False where W&B failed, which it has said, and which the next replay mends.
+def replay(folder: RunFolder, log: WandbLogConfig) -> End:
+    """Tell a finished run to W&B.
 
-    Raises:
-        ConfigError: nobody is logged in, or W&B has other lines under this run's id.
+    Returns:
+        mirrored; failed where W&B gave up, which has been said, and which the next replay mends; clash where W&B has
+        another record under this run's id, as of a run that has been trained anew since: nothing was sent.
     """
     note, place = note_of(folder, log), folder.path / ".mirror"
     goes_on = read_json(place / NOTE) == note
@@ -53,17 +54,15 @@ def replay(folder: RunFolder, log: WandbLogConfig) -> bool:
     there = sink.lines_before
     if there not in (0, len(told)) and not goes_on:
         sink.leave()
-        raise ConfigError(
-            f"W&B has {there} lines of another record of run {folder.run_id} in project {log.project}; "
-            "delete that run there, or name another --project."
-        )
+        return "clash"
     sink.skip(there)
     for kind, line in told:
         sink.row(line) if kind == "row" else sink.event(line)
     sink.finish(summary)
-    if not sink.failed:
-        keep(folder, place)
-    return not sink.failed
+    if sink.failed:
+        return "failed"
+    keep(folder, place)
+    return "mirrored"
 
 
 def sink_of(folder: RunFolder, log: WandbLogConfig, place: Path, summary: dict[str, Any]) -> WandbSink:

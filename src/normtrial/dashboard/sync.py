@@ -2,17 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import get_args
 
-from normtrial.dashboard.replay import is_mirrored, replay
+from normtrial.dashboard.replay import End, is_mirrored, replay
 from normtrial.records import lock
 from normtrial.report.arms import Run
 from normtrial.training.sinks.record import WandbLogConfig
 
 ENDED = ("finished", "diverged")  # others are taken up again, and their records change
-MIRRORED, FAILED = "mirrored", "failed"
 SAID = {
-    MIRRORED: "mirrored",
-    FAILED: "failed in W&B",
+    "mirrored": "mirrored",
+    "failed": "failed in W&B",
+    "clash": "kept back (W&B has another record of the same id: delete it there, or name another --project)",
     "before": "mirrored before",
     "live": "mirrored while training (wandb sync <run>/wandb)",
     "open": "not ended",
@@ -26,7 +27,7 @@ def sync(runs: Iterable[Run], log: WandbLogConfig) -> Counter[str]:
     for run in runs:
         end = mirror(run, log)
         counts[end] += 1
-        if end in (MIRRORED, FAILED):
+        if end in get_args(End):
             print(f"{SAID[end]}: {run.folder.path}", flush=True)
     return counts
 
@@ -43,7 +44,7 @@ def mirror(run: Run, log: WandbLogConfig) -> str:
             return "live"
         if is_mirrored(run.folder, log):
             return "before"
-        return MIRRORED if replay(run.folder, log) else FAILED
+        return replay(run.folder, log)
 
 
 def in_words(counts: Counter[str]) -> str:
