@@ -1,4 +1,4 @@
-"""The command line as tests use it: within this process, or as a real one; what two runs are compared by; W&B's reader."""
+"""The command line as tests use it, within this process or as a real one; how runs are compared; W&B's reader."""
 
 import json
 import os
@@ -104,5 +104,5 @@ def wandb_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def wandb_summary(folder: Path) -> dict[str, Any]:
-    """Name, state, configuration and summary of the latest session in a run folder, as W&B's own reader tells them."""
+    """Name, state, configuration and summary of the latest session in a run folder, by W&B's own reader."""
     return json.loads(wandb("leet", "inspect", "--summary", "--json", str(folder)))

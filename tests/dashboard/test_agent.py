@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from wandb import wandb_agent
-from wandb.sdk.launch.sweeps.utils import load_sweep_config
+from wandb.util import load_yaml
 
 from normtrial.config import as_dict, compose
 from normtrial.dashboard.command import shipped
@@ -24,9 +24,8 @@ ASSIGNED = ("WANDB_RUN_ID", "WANDB_SWEEP_PARAM_PATH", "WANDB_SWEEP_ID", "WANDB_D
 @pytest.fixture
 def sweep() -> dict[str, Any]:
     """The YAML as W&B reads it."""
-    found = load_sweep_config(str(PATH))
-    assert found is not None
-    return found
+    with PATH.open(encoding="utf-8") as file:
+        return load_yaml(file)
 
 
 @pytest.fixture

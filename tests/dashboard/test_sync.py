@@ -7,43 +7,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from normtrial import run
-from normtrial.claims.trials.kept import named_runs
 from normtrial.config import Config
-from normtrial.dashboard import command
-from normtrial.dashboard.replay import NOTE, lines_of, replay
+from normtrial.dashboard.replay import NOTE
 from normtrial.errors import ConfigError
-from normtrial.records import RunFolder, list_runs, lock, write_text
-from normtrial.training.sinks import mirror
-from normtrial.training.sinks.record import WandbLogConfig
+from normtrial.records import RunFolder, list_runs, lock
+from tests.dashboard.conftest import PROJECT, sync
 from tests.report.conftest import Factory
 from tests.support import MEASURED, ROOT, wandb_records, wandb_summary
-
-LOG = WandbLogConfig(mode="offline", project="normtrial-test", group=None, tags=[])
-ONLINE = WandbLogConfig(mode="online", project="normtrial-test", group=None, tags=[])
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Callable[..., RunFolder]:
-    """Made-up runs that trained with log=file."""
-    factory = Factory(tmp_path / "runs")
-
-    def made(run_id: str, **changes: Any) -> RunFolder:
-        folder = factory(run_id, **changes)
-        lines = folder.config_text().splitlines()
-        write_text(folder.path / "config.yaml", "\n".join([*(x for x in lines if "log: {" not in x), "log: {}", ""]))
-        return folder
-
-    return made
-
-
-def sync(store: Path, *arguments: str) -> int:
-    return command.main(["sync", "--store", str(store), "--project", LOG.project, *arguments], named_runs)
 
 
 def sessions(folder: RunFolder) -> list[Path]:
@@ -116,7 +91,7 @@ def test_a_kill_leaves_nothing_that_looks_whole_and_the_same_command_mends_it(
         "replay.WandbSink.row = killed\n"
         "from normtrial.dashboard.command import main; main(sys.argv[1:])"
     )
-    arguments = ["sync", "--store", str(tmp_path / "runs"), "--project", LOG.project]
+    arguments = ["sync", "--store", str(tmp_path / "runs"), "--project", PROJECT]
     # Else it would share this process's W&B service, which would hold the run open after the kill.
     environment = {name: value for name, value in os.environ.items() if name != "WANDB_SERVICE"}
     killed = subprocess.run([sys.executable, "-c", code, *arguments], check=False, env=environment, cwd=ROOT)
@@ -130,93 +105,6 @@ def test_a_kill_leaves_nothing_that_looks_whole_and_the_same_command_mends_it(
     assert losses == [row["step"] for row in folder.read_metrics() if "train/loss_nats" in row]
 
 
-class Client:
-    """Stands in for W&B online, which has some lines already."""
-
-    def __init__(self, folder: Path, there: int):
-        self.logged: list[dict[str, Any]] = []
-        self.starting_step, self.url, self.summary, self.left = there, "https://app.example/r0", {}, 0
-        self.settings = SimpleNamespace(sync_dir=folder, _offline=False)
-
-    def log(self, values: dict[str, Any]) -> None:
-        self.logged.append(values)
-
-    def finish(self, exit_code: int | None = None) -> None:
-        self.left += 1
-
-
-@pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Client]:
-    def made(there: int) -> Client:
-        made = Client(Path(), there)
-
-        def start(mode: str, dir: str, **given: Any) -> Client:
-            made.settings.sync_dir = Path(dir) / "wandb" / "run-1"
-            made.settings.sync_dir.mkdir(parents=True)
-            return made
-
-        monkeypatch.setattr(mirror, "start", start)
-        return made
-
-    return made
-
-
-def test_online_a_killed_replay_goes_on_behind_what_has_arrived(
-    make: Callable[..., RunFolder], client: Callable[[int], Client], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = make("r0", norm="bn", seed=1)  # whose spike in step 70 is counted before and after
-    whole = client(0)
-    with monkeypatch.context() as patch:
-        patch.setattr(mirror.WandbSink, "finish", lambda sink, summary: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            replay(folder, ONLINE)
-    assert len(whole.logged) == len(list(lines_of(folder)))
-    half = client(20)
-    assert replay(folder, ONLINE) == "mirrored"
-    assert half.logged == whole.logged[20:]
-    assert half.summary["status"] == "finished"
-
-
-def test_online_lines_of_another_record_are_not_mixed_with_ours(
-    make: Callable[..., RunFolder],
-    client: Callable[[int], Client],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    make("r0")
-    known = client(3)
-    assert sync(tmp_path / "runs", "--mode", "online") == 1
-    assert "\n1 run kept back (W&B has another record of the same id: " in capsys.readouterr().out
-    assert (known.logged, known.summary, known.left) == ([], {}, 1)
-
-
-def test_online_what_was_uploaded_whole_is_not_sent_again(
-    make: Callable[..., RunFolder], client: Callable[[int], Client]
-) -> None:
-    folder = make("r0")
-    known = client(len(list(lines_of(folder))))
-    assert replay(folder, ONLINE) == "mirrored"
-    assert (known.logged, known.left) == ([], 1)
-
-
-def test_what_fails_in_w_and_b_is_said_and_not_taken_for_mirrored(
-    make: Callable[..., RunFolder],
-    client: Callable[[int], Client],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    make("r0")
-    broken = client(0)
-    monkeypatch.setattr(broken, "log", lambda values: 1 / 0)
-    with pytest.warns(UserWarning, match="W&B stopped mirroring"):
-        assert sync(tmp_path / "runs", "--mode", "online") == 1
-    assert capsys.readouterr().out.endswith("1 run failed in W&B\n")
-    healthy = client(0)
-    assert sync(tmp_path / "runs", "--mode", "online") == 0
-    assert healthy.logged
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -225,9 +113,7 @@ def test_what_fails_in_w_and_b_is_said_and_not_taken_for_mirrored(
         (["norm=lm"], "norm 'lm' does not exist in these runs"),
     ],
 )
-def test_mistakes(
-    arguments: list[str], message: str, make: Callable[..., RunFolder], tmp_path: Path
-) -> None:
+def test_mistakes(arguments: list[str], message: str, make: Callable[..., RunFolder], tmp_path: Path) -> None:
     make("r0", norm="ln")
     make("r1", norm="bn")
     with pytest.raises(ConfigError) as raised:
@@ -248,9 +134,9 @@ def test_it_is_what_training_would_have_sent(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """A run that was interrupted and resumed without W&B against the undisturbed one with it: one run, the same."""
+    """A run interrupted and resumed without W&B against the undisturbed one with it: one run, the same."""
     changes = ("norm=bn", "train.checkpoint_every=4", "optim.lr=1e-9", "train.eval_every=1")
-    live = trial(*changes, "log=wandb", f"log.project={LOG.project}", f"store={tmp_path / 'live'}")
+    live = trial(*changes, "log=wandb", f"log.project={PROJECT}", f"store={tmp_path / 'live'}")
     train(live)
     later = trial(*changes)
     step = run.Loop._step
@@ -266,7 +152,10 @@ def test_it_is_what_training_would_have_sent(
     mirrored, lived = wandb_summary(ours.path), wandb_summary(theirs.path)
     for key in ("run_id", "name", "state", "exit_code"):
         assert mirrored[key] == lived[key]
-    told = [{k: v for k, v in one["config"].items() if not k.startswith(("log", "store", "meta"))} for one in (mirrored, lived)]
+    told = [
+        {k: v for k, v in one["config"].items() if not k.startswith(("log", "store", "meta"))}
+        for one in (mirrored, lived)
+    ]
     assert told[0] == told[1]
     apart = (*MEASURED, "_", "seconds")
     summaries = [

@@ -1,4 +1,4 @@
-"""A sweep of four jobs in a real W&B client: two go well, one crashes, one diverges; read back by W&B's own reader."""
+"""A sweep of four jobs, one of which crashes and one diverges, as W&B's own reader finds it on disk."""
 
 from pathlib import Path
 from typing import Any

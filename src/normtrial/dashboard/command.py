@@ -27,7 +27,10 @@ STORE = Path("results/runs")  # what conf/config.yaml says
 
 
 def main(arguments: Sequence[str], named_runs: Named | None = None) -> int:
-    """Build, or with `sync` in front mirror; the exit code. `named_runs` finds the runs of a word without a sign."""
+    """Build, or with `sync` in front mirror; the exit code.
+
+    `named_runs` finds the runs that a word without a sign stands for.
+    """
     if arguments[:1] == ["sync"]:
         return mirror(parser_of_sync().parse_intermixed_args(list(arguments[1:])), named_runs)
     return build(parser_of_build().parse_args(list(arguments)))
@@ -48,7 +51,9 @@ def parser_of_sync() -> argparse.ArgumentParser:
     parser = parser_with_project(prog="dashboard.py sync", description=__doc__)
     parser.add_argument("filters", nargs="*", metavar="filter")
     parser.add_argument("--store", type=Path, default=STORE, help=f"where runs are kept; default {STORE}")
-    parser.add_argument("--mode", default=shipped().mode, help="offline or online; default that of conf/log/wandb.yaml")
+    parser.add_argument(
+        "--mode", default=shipped().mode, help="offline or online; default that of conf/log/wandb.yaml"
+    )
     return parser
 
 
@@ -109,4 +114,6 @@ def link_of(made: Any) -> str:
         require(bool(made.entity), "W&B knows no default entity of yours; name one by --entity.")
         return made.save().url
     except Error as error:
-        raise ConfigError(f"W&B: {error}; `wandb login` first, or write the specification by --dry-run.") from error
+        raise ConfigError(
+            f"W&B: {error}; `wandb login` first, or write the specification by --dry-run."
+        ) from error

@@ -1,14 +1,12 @@
 """A finished run's files told to W&B, as its training would have told them.
 
-A replay is written in `<run>/.mirror` and moved to `<run>/wandb` once it is whole, with a note of what it was made
-from. So a kill leaves nothing that looks whole, and what was mirrored is known by its content. Online, W&B itself says
-how many lines have arrived before a kill, and the replay goes on from there.
+A replay is written in `<run>/.mirror` and moved to `<run>/wandb` once it is whole, with a note of what it was
+made from. So a kill leaves nothing that looks whole, and what was mirrored is known by its content. Online, W&B
+itself says how many lines have arrived before a kill, and the replay goes on from there.
 """
 
 import hashlib
-import heapq
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,14 +39,14 @@ def replay(folder: RunFolder, log: WandbLogConfig) -> End:
     """Tell a finished run to W&B.
 
     Returns:
-        mirrored; failed where W&B gave up, which has been said, and which the next replay mends; clash where W&B has
-        another record under this run's id, as of a run that has been trained anew since: nothing was sent.
+        mirrored; failed where W&B gave up, which has been said, and which the next replay mends; clash where
+        W&B has another record under this run's id, as of a run that was trained anew since: nothing was sent.
     """
     note, place = note_of(folder, log), folder.path / ".mirror"
     goes_on = read_json(place / NOTE) == note
     shutil.rmtree(place, ignore_errors=True)
     write_text(place / NOTE, to_json(note))
-    summary, told = folder.read_summary(), list(lines_of(folder))
+    summary, told = folder.read_summary(), lines_of(folder)
     assert summary is not None
     sink = sink_of(folder, log, place, summary)
     there = sink.lines_before
@@ -79,11 +77,11 @@ def sink_of(folder: RunFolder, log: WandbLogConfig, place: Path, summary: dict[s
     )
 
 
-def lines_of(folder: RunFolder) -> Iterator[tuple[str, dict[str, Any]]]:
+def lines_of(folder: RunFolder) -> list[tuple[str, dict[str, Any]]]:
     """Rows and events by step, each a line of W&B's history; a value that was not finite is None in its row."""
-    rows = (("row", {name: v for name, v in row.items() if name != "nonfinite"}) for row in folder.read_metrics())
-    events = (("event", event) for event in folder.read_events())
-    return heapq.merge(rows, events, key=lambda line: line[1]["step"])
+    rows = [("row", {name: v for name, v in row.items() if name != "nonfinite"}) for row in folder.read_metrics()]
+    events = [("event", event) for event in folder.read_events()]
+    return sorted([*rows, *events], key=lambda line: line[1]["step"])
 
 
 def keep(folder: RunFolder, place: Path) -> None:

@@ -2,6 +2,7 @@
 
 import wandb_workspaces.reports.v2 as wr
 import wandb_workspaces.workspaces as ws
+from wandb_workspaces.reports.v2.interface import ParallelCoordinatesPlotColumn
 
 STEP = "step"  # ours: W&B's own counts the lines of a log, of which a step may have several
 CURVES = ("train/loss_nats", "val/loss_nats", "val/accuracy", "val/bits_per_char", "grad/global_norm")
@@ -21,21 +22,20 @@ COUNTERS = (
     "events/nonfinite_grad",
     "events/nonfinite_values",
     "events/scaler_skip",
-    "events/dead_output",
     "events/spike",
 )
 COLUMNS = ("norm.name", "placement.name", "norm.eps", "norm.affine", "optim.lr")
 LOGARITHMIC = ("norm.eps", "optim.lr")
 
 
-class FlatColumn(wr.ParallelCoordinatesPlotColumn):
+class FlatColumn(ParallelCoordinatesPlotColumn):
     """An axis for a configuration key that has dots in its name, which the package takes for nesting.
 
     W&B stores a key `a` as `{"a": {"value": …}}`; so `a.b` is `a.b.value` where it is one key, as here, and
     `a.value.b` where it is b inside a (wandb_workspaces.expr.groupby_str_to_key tells of both).
     """
 
-    def _to_model(self):  # noqa: ANN202  the package's private type
+    def _to_model(self):
         assert isinstance(self.metric, wr.Config)
         return super()._to_model().model_copy(update={"accessor": f"config:{self.metric.name}.value"})
 
@@ -88,7 +88,7 @@ def sites(title: str, names: str, log_y: bool | None = None) -> wr.LinePlot:
 def parallel(metric: str) -> wr.ParallelCoordinatesPlot:
     """Every run as a line through its settings to its metric."""
     settings = [FlatColumn(metric=wr.Config(key), log=key in LOGARITHMIC or None) for key in COLUMNS]
-    measured = wr.ParallelCoordinatesPlotColumn(metric=wr.SummaryMetric(metric))
+    measured = ParallelCoordinatesPlotColumn(metric=wr.SummaryMetric(metric))
     return wr.ParallelCoordinatesPlot(title=f"Settings against {metric}", columns=[*settings, measured])
 
 
