@@ -100,4 +100,4 @@ def test_the_agent_starts_a_run_that_is_its_own(
     assert (shown["config"]["seed"], shown["summary"]["status"]) == (3, "finished")
     assert sweep["metric"]["name"] in shown["summary"]
     (told,) = wandb_records(folder.path)["run"]
-    assert told.get("sweep_id", "abcd1234") == "abcd1234"
+    assert told["sweep_id"] == "abcd1234"

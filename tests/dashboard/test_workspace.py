@@ -12,11 +12,13 @@ import pytest
 import wandb
 import wandb_workspaces.reports.v2 as wr
 import wandb_workspaces.workspaces as ws
+from wandb.errors import UsageError
 from wandb_workspaces.workspaces import interface, internal
 
 from normtrial.config import Config
 from normtrial.dashboard import command
 from normtrial.dashboard.workspace import COLUMNS, SITES, STEP, specification, workspace
+from normtrial.errors import ConfigError
 from normtrial.records import list_runs
 from normtrial.report.stored import leaves_of
 from normtrial.report.wandb_config import wandb_config
@@ -132,6 +134,19 @@ def test_online_it_is_saved_and_the_link_printed(
     assert capsys.readouterr().out == "https://app.example/me/mine?nw=abc\n"
     assert [(view.entity, view.project, view.display_name) for view in sent] == [("me", "mine", "Norms")]
     assert len(sent[0].spec.section.panel_bank_config.sections) == 5
+
+
+def test_without_a_login_it_says_so_and_what_else_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> None:
+        raise UsageError("No API key configured. Use `wandb login` to log in.")
+
+    monkeypatch.setattr(wandb, "Api", refused)
+    with pytest.raises(ConfigError) as raised:
+        command.main([])
+    assert str(raised.value) == (
+        "W&B: No API key configured. Use `wandb login` to log in. "
+        "Nothing is saved; --dry-run FILE writes what would be."
+    )
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,4 @@ def link_of(made: Any) -> str:
         require(bool(made.entity), "W&B knows no default entity of yours; name one by --entity.")
         return made.save().url
     except Error as error:
-        raise ConfigError(
-            f"W&B: {error}; `wandb login` first, or write the specification by --dry-run."
-        ) from error
+        raise ConfigError(f"W&B: {error} Nothing is saved; --dry-run FILE writes what would be.") from error
