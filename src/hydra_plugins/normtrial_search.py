@@ -64,8 +64,8 @@ class Study:
     """The search for one arm; stands in the place of Hydra's launcher, which would know no finished runs."""
 
     def __init__(self, sweeper: ArmSearch, arm: list[str], example: "Entry"):
-        import optuna
-        from hydra_plugins.hydra_optuna_sweeper._impl import OptunaSweeperImpl
+        import optuna  # pyright: ignore[reportMissingImports]
+        from hydra_plugins.hydra_optuna_sweeper._impl import OptunaSweeperImpl  # pyright: ignore[reportMissingImports]
 
         from normtrial.report.outcome import outcome_for
 

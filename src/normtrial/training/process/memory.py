@@ -10,9 +10,8 @@ import torch
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 MADV_HUGEPAGE = 14  # of Linux's mman.h
-RESERVED_BYTES = (1 << 30) - (
-    1 << 20
-)  # below the threshold of a mapping of its own; resident only where it is used
+# Below the threshold of a mapping of its own; resident only where it is used.
+RESERVED_BYTES = (1 << 30) - (1 << 20)
 HUGE_PAGE_BYTES = 1 << 21
 
 
