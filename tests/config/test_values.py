@@ -82,6 +82,7 @@ def test_a_recipe_wins_over_options_and_the_command_line_over_both(
 def test_help_lists_every_group_and_option_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("--help").code == 0
     page = capsys.readouterr().out
+    assert not any(f"\n{name}=" in page for name in FOREIGN)
     for path in OPTIONS:
         section = page.split(f"\n{path.parent.name}=", 1)[1].split("\n\n")[0]
         assert re.search(rf"^  [* ] {path.stem} +{re.escape(describe(path))}$", section, re.MULTILINE), path

@@ -34,6 +34,7 @@ def test_each_ended_run_is_mirrored_once(
 ) -> None:
     store = tmp_path / "runs"
     folder = make("gone", norm="bn", status="diverged", die_at=100, seed=1)
+    folder.write_json("meta.json", folder.read_meta() | {"sweep": "of-two"})
     make("open", ended=False)
     Factory(store)("live")
     make("other", norm="ln")
@@ -50,10 +51,13 @@ def test_each_ended_run_is_mirrored_once(
     assert (shown["run_id"], shown["name"], shown["exit_code"]) == ("gone", "bn-pre-s1", 0)
     assert (shown["summary"]["status"], shown["config"]["arm"]) == ("diverged", "bn pre")
     assert shown["config"]["norm.eps"] == 1e-5
+    (told,) = wandb_records(folder.path)["run"]
+    assert (told["run_group"], told["project"]) == ("of-two", PROJECT)
     items = history(folder.path)
     (last,) = (item for item in items if item["step"] == 100 and "events/nonfinite_values" in item)
     assert last["events/nonfinite_values"] == sum(len(row.get("nonfinite", ())) for row in folder.read_metrics())
     assert [item["events/nonfinite_loss"] for item in items if "events/nonfinite_loss" in item] == [1]
+    assert not any(name.startswith("nonfinite") for item in items for name in item)
     assert [item["step"] for item in items] == sorted(item["step"] for item in items)
 
 
@@ -164,4 +168,5 @@ def test_it_is_what_training_would_have_sent(
     ]
     assert summaries[0] == summaries[1]
     (one,), (other,) = (wandb_records(folder.path)["run"] for folder in (ours, theirs))
-    assert one["project"] == other["project"]
+    for key in ("project", "display_name", "run_group", "tags"):
+        assert one.get(key) == other.get(key)
