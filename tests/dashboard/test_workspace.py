@@ -154,8 +154,8 @@ def test_without_a_login_it_says_so_and_what_else_there_is(monkeypatch: pytest.M
     [
         ("--dry-run FILE", 0),
         (
-            "--metric val/acuracy",
-            "normtrial: --metric 'val/acuracy' does not exist; did you mean 'val/accuracy'? ",
+            "--metric val/acc",
+            "normtrial: --metric 'val/acc' does not exist; did you mean 'val/accuracy'? ",
         ),
         ("sync --store FILE", "normtrial: no run in FILE; say where runs are by --store."),
     ],
