@@ -18,11 +18,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from normtrial.claims.trials.kept import is_claim, runs_of_claim
+from normtrial.claims.trials.kept import is_claim, named_runs
 from normtrial.errors import ConfigError
-from normtrial.records import RunFolder, write_bytes
+from normtrial.records import write_bytes
 from normtrial.report.page.build import Compared, compare, page
-from normtrial.report.selection import runs_of_sweep, select
+from normtrial.report.selection import select
 from normtrial.report.table.formats import FORMATS, text_table
 
 STORE = Path("results/runs")  # what conf/config.yaml says
@@ -52,11 +52,6 @@ def main(arguments: list[str] | None = None) -> None:
     except OSError as error:
         raise ConfigError(f"{out} cannot be written: {error.strerror}.") from error
     print(out)
-
-
-def named_runs(word: str, store: Path) -> list[RunFolder]:
-    """The runs of a claim or of a sweep; what is kept of claims lies beside the store, as sweeps do."""
-    return runs_of_claim(word, store, store.parent / "claims") if is_claim(word) else runs_of_sweep(word, store)
 
 
 def content(compared: Compared, kind: str, filters: list[str], arguments: list[str]) -> bytes:

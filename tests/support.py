@@ -1,5 +1,6 @@
-"""The command line as tests use it: within this process, or as a real one; and what two runs are compared by."""
+"""The command line as tests use it, within this process or as a real one; how runs are compared; W&B's reader."""
 
+import json
 import os
 import runpy
 import subprocess
@@ -84,3 +85,24 @@ def comparable(folder: RunFolder) -> list[dict[str, Any]]:
         {name: value for name, value in row.items() if not name.startswith(MEASURED)}
         for row in folder.read_metrics()
     ]
+
+
+def wandb(*arguments: str) -> str:
+    """What W&B's own command line says."""
+    command = [sys.executable, "-m", "wandb", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout + done.stderr
+
+
+def wandb_records(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """What W&B's own reader finds in a session's folder, or in the latest one of a run folder, by kind."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in wandb("leet", "inspect", "--json", str(folder)).splitlines():
+        record = json.loads(line)
+        found.setdefault(record["type"], []).append(record.get(record["type"], {}))
+    return found
+
+
+def wandb_summary(folder: Path) -> dict[str, Any]:
+    """Name, state, configuration and summary of the latest session in a run folder, by W&B's own reader."""
+    return json.loads(wandb("leet", "inspect", "--summary", "--json", str(folder)))

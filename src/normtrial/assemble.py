@@ -20,6 +20,7 @@ from normtrial.norms.catalogue import norm_class
 from normtrial.probes.catalogue import build_probes
 from normtrial.probes.dead import DeadOutputs
 from normtrial.records import RunFolder
+from normtrial.report.wandb_config import wandb_config
 from normtrial.training.compiling import compiled
 from normtrial.training.evaluation.shifts import Shifts
 from normtrial.training.loop import Loop
@@ -161,7 +162,7 @@ def build_sinks(
                 run_dir=folder.path,
                 run_id=folder.run_id,
                 name=meta["name"],
-                flat_config=dict(leaves({**as_dict(config), "text": data.info})),
+                flat_config=wandb_config(dict(leaves(as_dict(config))), data.info),
                 meta=meta,
                 group=job.sweep.name if job.sweep else None,
             )

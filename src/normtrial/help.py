@@ -8,6 +8,7 @@ from itertools import takewhile
 from pathlib import Path
 
 CONF = Path(__file__).parents[2] / "conf"
+FOREIGN = ("hydra", "wandb")  # folders of conf/ with options of theirs, not of a trial
 
 TEMPLATE = """\
 normtrial: which normalization, where, with which eps and affine, for this Transformer on this text?
@@ -40,7 +41,7 @@ def help_text(conf: Path | str = CONF) -> str:
     lines = (conf / "config.yaml").read_text(encoding="utf-8").splitlines()
     chosen = {line.strip().removeprefix("- ").split("#")[0].strip() for line in lines}
     sections = []
-    for folder in sorted(path for path in conf.iterdir() if path.is_dir() and path.name != "hydra"):
+    for folder in sorted(path for path in conf.iterdir() if path.is_dir() and path.name not in FOREIGN):
         options = sorted(folder.glob("*.yaml"))
         width = max((len(path.stem) for path in options), default=0)
         rows = [

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 
 from normtrial.config import Config, as_dict, as_yaml
 from normtrial.config.schema import GROUPS
-from normtrial.help import CONF, describe
+from normtrial.help import CONF, FOREIGN, describe
 from tests.norms.options import chosen
 from tests.support import ROOT, command
 
@@ -51,7 +51,7 @@ def test_a_saved_configuration_reads_back_equal(configure: Callable[..., Config]
 def test_every_group_has_options_on_disk() -> None:
     assert {path.parent.name for path in OPTIONS} == set(GROUPS)
     folders = {path.name for path in CONF.iterdir() if path.is_dir()}
-    assert folders - {"hydra"} == set(GROUPS), "a folder that no group knows cannot be chosen"
+    assert folders - set(FOREIGN) == set(GROUPS), "a folder that no group knows cannot be chosen"
 
 
 @pytest.mark.parametrize("path", OPTIONS, ids=lambda path: f"{path.parent.name}-{path.stem}")
@@ -82,6 +82,7 @@ def test_a_recipe_wins_over_options_and_the_command_line_over_both(
 def test_help_lists_every_group_and_option_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert command("--help").code == 0
     page = capsys.readouterr().out
+    assert not any(f"\n{name}=" in page for name in FOREIGN)
     for path in OPTIONS:
         section = page.split(f"\n{path.parent.name}=", 1)[1].split("\n\n")[0]
         assert re.search(rf"^  [* ] {path.stem} +{re.escape(describe(path))}$", section, re.MULTILINE), path

@@ -1,30 +1,24 @@
 """W&B after a kill behind a checkpoint: one run, whose curve over our own step has no hole and no second value."""
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from normtrial import run
 from normtrial.config import Config
 from normtrial.records import list_runs
-from tests.support import comparable
+from tests.support import comparable, wandb_records
 
 
 def segment(folder: Path) -> tuple[str, dict[int, float], list[int]]:
     """Run id, loss by our own step, and the counter of plateaus of one session of W&B, by its own reader."""
-    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(folder)]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    records: list[dict[str, Any]] = [json.loads(line) for line in lines]
-    items = [record["history"]["item"] for record in records if record["type"] == "history"]
+    records = wandb_records(folder)
+    items = [record["item"] for record in records["history"]]
     losses = {item["step"]: item["train/loss_nats"] for item in items if "train/loss_nats" in item}
     counts = [item["events/plateau"] for item in items if "events/plateau" in item]
-    (identifier,) = {record["run"]["run_id"] for record in records if record["type"] == "run"}
+    (identifier,) = {record["run_id"] for record in records["run"]}
     return identifier, losses, counts
 
 

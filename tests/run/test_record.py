@@ -104,7 +104,10 @@ def test_the_facts_of_the_text_reach_the_summary_and_wandb(
     assert {f"text.dropped.{reason}" for reason in ("empty", "duplicates", "conflicting_labels")} <= set(flat)
     assert {f"text.length_tokens.{name}" for name in ("median", "p95", "max")} <= set(flat)
     assert ("text.classes.business" in flat) is (data == ["data=bbc"])
-    assert told == flat | dict(leaves(as_dict(config))), "as W&B's configuration, to filter and group runs by"
+    arm = {"arm": "ln pre"}
+    assert told == arm | flat | dict(leaves(as_dict(config))), (
+        "as W&B's configuration, to filter and group runs by"
+    )
 
 
 def test_a_made_up_metric_is_not_in_the_table() -> None:

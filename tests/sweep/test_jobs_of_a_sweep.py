@@ -140,7 +140,7 @@ def test_mistakes_are_found_before_anything_is_read(
 
 @pytest.mark.parametrize("eps", ["1e-5", "1e-05", "1.0e-5", "0.00001"])
 def test_a_number_is_that_number_however_it_is_written(sweeper: Any, loader: Any, eps: str) -> None:
-    """As text, `1e-5` in YAML is a string to some readers."""
+    """B57: from a sweep; as text, `1e-5` in YAML is a string to some readers."""
     composer = Composer(loader, sweeper.config)
     (job,) = jobs_of([], [f"norm=bn norm.eps={eps}"], loader)
     assert as_dict(composer.compose(job))["norm"]["eps"] == 1e-5

@@ -1,8 +1,5 @@
 """Real sweeps: compared at the end, done once, and a failure stops nothing but is never silent."""
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +9,7 @@ from normtrial import identity
 from normtrial.config import Config
 from normtrial.data import catalogue
 from normtrial.records import list_runs
-from tests.support import TINY, Answer, answer, command, start_process
+from tests.support import TINY, Answer, answer, command, start_process, wandb_records
 from tests.sweep.processes import notes
 
 BASIC = "hydra/launcher=basic"  # one process: quicker where parallel work is not the question
@@ -101,6 +98,7 @@ def broken(
 
 
 def test_a_crashed_job_stops_no_other_and_the_sweep_says_so(broken: tuple[Answer, str], store: Path) -> None:
+    """B53: each job's failure is written down, the others go on, the end names all, and the exit code is 1."""
     ended, identifier = broken
     assert ended.code == 1
     assert set(rows(ended)) == {"bn", "ln"}
@@ -122,10 +120,7 @@ def test_w_and_b_gets_a_run_a_job_in_one_group(broken: tuple[Answer, str], store
     jobs = [job for job in notes(store.parent / "broken") if job["status"] == "finished"]
     found = []
     for job in jobs:
-        command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(store / job["run_id"])]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        records = [json.loads(line) for line in done.stdout.splitlines()]
-        (run,) = (record["run"] for record in records if record["type"] == "run")
+        (run,) = wandb_records(store / job["run_id"])["run"]
         found.append(run)
     assert [run["run_id"] for run in found] == [job["run_id"] for job in jobs]
     assert [run["display_name"] for run in found] == ["bn-pre-s2", "ln-pre-s2"]

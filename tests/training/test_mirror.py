@@ -15,6 +15,7 @@ from normtrial.records import RunFolder
 from normtrial.training.sinks import mirror
 from normtrial.training.sinks.mirror import WandbSink
 from normtrial.training.sinks.record import RecordSink, WandbLogConfig
+from tests.support import wandb, wandb_records, wandb_summary
 
 SUMMARY = {
     "run_id": "abc123", "name": "bn-pre-s0", "status": "finished", "reason": None, "steps": 2, "seconds": 1.0,
@@ -33,13 +34,6 @@ def start(run_dir: Path, run_id: str = "abc123", mode: str = "offline") -> Wandb
     )  # fmt: skip
 
 
-def wandb(*arguments: str) -> str:
-    """W&B's own command line."""
-    command = [sys.executable, "-m", "wandb", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return done.stdout + done.stderr
-
-
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("store") / "abc123"
@@ -53,16 +47,12 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def records(run_dir: Path) -> list[dict]:
-    return [json.loads(line) for line in wandb("leet", "inspect", "--json", str(run_dir)).splitlines()]
-
-
-def of_kind(records: list[dict], kind: str) -> list[dict]:
-    return [record[kind] for record in records if record["type"] == kind]
+def records(run_dir: Path) -> dict[str, list[dict]]:
+    return wandb_records(run_dir)
 
 
 def test_leet_shows_config_summary_and_state_of_a_run_folder(run_dir):
-    shown = json.loads(wandb("leet", "inspect", "--summary", "--json", str(run_dir)))
+    shown = wandb_summary(run_dir)
     assert shown["config"]["norm.eps"] == 1e-5
     assert shown["config"]["meta.versions.torch"] == "2.9"
     summary = shown["summary"]
@@ -80,15 +70,15 @@ def test_leet_shows_config_summary_and_state_of_a_run_folder(run_dir):
 
 
 def test_run_has_group_tags_and_our_step_as_axis(records):
-    (run,) = of_kind(records, "run")
+    (run,) = records["run"]
     assert (run["run_group"], run["tags"], run["project"]) == ("sweep-1", ["a", "b"], "normtrial-test")
-    text = json.dumps(of_kind(records, "metric"))
+    text = json.dumps(records["metric"])
     assert '"step_metric": "step"' in text
 
 
 def test_nonfinite_values_are_counted_and_never_sent(records):
     """B47: an infinite gradient ends no run in W&B's histograms."""
-    history = json.dumps(of_kind(records, "history"))
+    history = json.dumps(records["history"])
     assert "NaN" not in history
     assert "Infinity" not in history
     assert '"events/nonfinite_values": 2' in history
@@ -114,7 +104,7 @@ def test_a_resumed_run_keeps_its_id_and_a_crash_its_exit_code(tmp_path):
     second = start(tmp_path)
     second.row({"step": 1, "train/loss_nats": 1.0})
     second.finish(SUMMARY | {"status": "crashed", "reason": "KeyError"})
-    shown = json.loads(wandb("leet", "inspect", "--summary", "--json", str(tmp_path)))
+    shown = wandb_summary(tmp_path)
     assert (shown["run_id"], shown["exit_code"], shown["summary"]["reason"]) == ("abc123", 1, "KeyError")
 
 

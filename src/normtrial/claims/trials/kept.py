@@ -9,11 +9,17 @@ from normtrial.claims.judging.evidence import Evidence
 from normtrial.claims.trials.needs import arm_at
 from normtrial.errors import ConfigError
 from normtrial.records import RunFolder
+from normtrial.report.selection import runs_of_sweep
 
 
 def is_claim(name: str) -> bool:
     """Whether a claim has this id."""
     return (FOLDER / f"{name}.yaml").is_file()
+
+
+def named_runs(word: str, store: Path) -> list[RunFolder]:
+    """The runs of a claim or of a sweep; what is kept of claims lies beside the store, as sweeps do."""
+    return runs_of_claim(word, store, store.parent / "claims") if is_claim(word) else runs_of_sweep(word, store)
 
 
 def runs_of_claim(name: str, store: Path, kept: Path) -> list[RunFolder]:

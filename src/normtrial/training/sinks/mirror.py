@@ -38,6 +38,8 @@ class WandbSink:
         tags: Sequence[str] = (),
     ):
         self._counts = counted(RunFolder(run_dir))
+        self._to_skip = 0
+        self.failed = False  # W&B gave up on the way
         self._run: Any = None
         self._run_dir = Path(run_dir)
         description = {f"meta.{key}": value for key, value in leaves(meta)}
@@ -53,6 +55,15 @@ class WandbSink:
                 dir=str(run_dir),
             )
             link_latest(Path(run_dir), Path(self._run.settings.sync_dir))
+
+    @property
+    def lines_before(self) -> int:
+        """How many lines of history W&B had of this run before; offline it knows of none."""
+        return 0 if self._run is None else self._run.starting_step
+
+    def skip(self, lines: int) -> None:
+        """Count the next rows and events without sending them: W&B has them."""
+        self._to_skip = lines
 
     def row(self, row: dict[str, Any]) -> None:
         """Send a row; a non-finite value is counted under `events/nonfinite_values` and left out."""
@@ -83,14 +94,23 @@ class WandbSink:
                 print(f"W&B: {url}")
         self._run = None
 
+    def leave(self) -> None:
+        """Close the run without a word about it."""
+        run, self._run = self._run, None
+        if run is not None:
+            with _Guard(self):
+                run.finish()
+
     def _log(self, values: dict[str, Any]) -> None:
-        if self._run is not None:
+        if self._to_skip:
+            self._to_skip -= 1
+        elif self._run is not None:
             with _Guard(self):
                 self._run.log(values)
 
     def stop(self, error: Exception) -> None:
         """Give the mirror up and say so once; the run goes on."""
-        self._run = None
+        self._run, self.failed = None, True
         warnings.warn(
             f"W&B stopped mirroring this run ({type(error).__name__}: {error}); "
             f"every number is in {self._run_dir}.",

@@ -1,0 +1,1 @@
+"""W&B beside a run: a saved workspace for its project, and local runs mirrored afterwards."""
