@@ -74,6 +74,6 @@ def gradient_overflows(model: Transformer) -> None:
 
 
 def batch_overflows(model: Transformer) -> None:
-    """A feature of 3e38 in half of the tokens and of -3e38 in the others: finite, but too far from their mean."""
+    """A feature of 3e38 in half of the tokens and of -3e38 in the others: finite, but their variance is not."""
     signs = 1 - 2 * (torch.arange(len(model.embedding.weight)) % 2)
     model.embedding.weight[:, 0] = 3e38 / model.embedding.embedding_dim**0.5 * signs

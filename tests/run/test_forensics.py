@@ -38,7 +38,7 @@ PLANTED: list[tuple[Fault, list[str], tuple[str, str, str, str]]] = [
         ["norm.eps=1e-30"],
         ("nonfinite_grad", "block00.norm1", "backward", "native_layer_norm_backward"),
     ),
-    (batch_overflows, ["norm=bn"], ("nonfinite_loss", "block00.norm1", "forward", "sub")),
+    (batch_overflows, ["norm=bn"], ("nonfinite_loss", "block00.norm1", "forward", "batch_norm_update_stats")),
 ]
 
 
