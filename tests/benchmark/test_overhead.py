@@ -20,6 +20,7 @@ def costing(monkeypatch: pytest.MonkeyPatch, name: str, instrument: overhead.Ins
     return name
 
 
+@pytest.mark.slow
 def test_a_slower_side_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     def slow(loop: Loop, folder: Path, config: object) -> None:
         measured = loop.s.probes.measure

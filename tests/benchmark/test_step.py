@@ -63,6 +63,7 @@ def test_operations_are_counted_as_torch_counts_them(overrides: list[str]) -> No
     assert counter.get_total_flops() == shape.flops(batch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", list(step.PEERS))
 def test_every_peer_is_timed_against_ours(
     peer: str,

@@ -82,6 +82,7 @@ def test_what_the_interval_does_not_hold_is_known() -> None:
     assert validity.coverage(validity.t_limits, skewed, 80, 20_000, paired=False) > 0.93
 
 
+@pytest.mark.slow
 def test_verdicts_on_nothing_are_seldom_wrong() -> None:
     for row in validity.error_rates(3_000, 5):
         error = 3 * np.sqrt(0.05 * 0.95 / row.times) if row.times else 0.0

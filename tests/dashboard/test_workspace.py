@@ -46,6 +46,7 @@ def made() -> ws.Workspace:
     return workspace("me", "normtrial", "Norms", "val/accuracy")
 
 
+@pytest.mark.slow
 def test_every_panel_names_what_a_real_run_logs(
     made: ws.Workspace, trial: Callable[..., Config], train: Callable[[Config], float | None]
 ) -> None:

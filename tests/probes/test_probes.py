@@ -205,7 +205,8 @@ def test_a_compiled_model_shows_no_forward_pass() -> None:
     assert settings("probe=default", values={"compile": True}).compile
 
 
-@pytest.mark.parametrize("name", ["bn/pre", pytest.param("rbn/post", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bn/pre", "rbn/post"])
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_the_other_probes_read_a_compiled_model(name: str) -> None:
     names = [name for name in ALL if not PROBES[name].needs_hooks]

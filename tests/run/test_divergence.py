@@ -162,6 +162,7 @@ def test_running_statistics_know_of_a_bad_step_only_if_it_was_taken(
     assert int(model.get_buffer("final_norm.num_batches_tracked")) == (3 if policy == "continue" else 2)
 
 
+@pytest.mark.slow
 def test_learning_nothing_is_a_plateau(trial: Callable[..., Config], train: Train) -> None:
     config = trial(*SOTU, "optim.lr=1e-12", "train.steps=8", "train.eval_every=2")
     train(config)

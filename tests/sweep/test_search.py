@@ -44,6 +44,7 @@ def test_each_arm_has_the_same_budget_and_its_best_is_named(cache: Path, tmp_pat
 
 
 @need_optuna
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Optuna's, about its own storage
 def test_what_the_search_varies_is_not_fixed(cache: Path, tmp_path: Path) -> None:
     given = command("-m", *SEARCH, "norm=ln", "optim.lr=1e-3", f"cache={cache}", f"store={tmp_path}")

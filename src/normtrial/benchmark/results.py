@@ -81,7 +81,7 @@ def keep(results: Results, folder: Path, name: str, command: str) -> None:
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    figure = new_figure(7.5, 1.3 + 0.32 * len(results.comparisons)) if results.draw is None else new_figure(7.5, 4)
+    figure = new_figure(7.5, 1.6 + 0.32 * len(results.comparisons)) if results.draw is None else new_figure(7.5, 4)
     (results.draw or partial(draw_ratios, results))(figure)
     save(figure, folder / f"{name}.png")
 
