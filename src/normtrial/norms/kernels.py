@@ -80,7 +80,7 @@ def batch_norm(
     ([-1.0, 1.0, 0.0], 2.0, 1.0)
     """
     rows_M = place_N = None
-    if counted_N is not None and not counted_N.all():
+    if counted_N is not None:
         rows_M = counted_N.nonzero().squeeze(1)
         place_N = torch.where(counted_N, counted_N.cumsum(0) - 1, len(rows_M))
     return _BatchNorm.apply(x_ND, weight_D, bias_D, eps, rows_M, place_N)  # type: ignore[return-value]

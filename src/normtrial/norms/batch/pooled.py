@@ -54,10 +54,10 @@ class BatchNorm(RunningNorm):
         if not (self.uses_batch and self._kernel_is_exact(x_ND)):
             return super()._at_counted(x_ND, counted_N)
         num = len(x_ND) if counted_N is None else int(counted_N.sum())
-        if not self.require_enough(num, num >= self.min_valid_tokens):
-            return super()._at_counted(x_ND, counted_N)
+        if not self.enough(num):
+            return super()._at_counted(x_ND, counted_N)  # evaluation falls back on running statistics
         weight, bias = self._affine_in(x_ND.dtype)
-        y_ND, mean, variance = batch_norm(x_ND, weight, bias, self.eps, counted_N)
+        y_ND, mean, variance = batch_norm(x_ND, weight, bias, self.eps, None if num == len(x_ND) else counted_N)
         self._seen(Moments(mean, variance, mean.new_full((1,), num)))
         return y_ND
 
@@ -70,7 +70,7 @@ class BatchNorm(RunningNorm):
         return plain and x_ND.device.type == "cpu" and not torch.compiler.is_compiling()
 
     def _normalize(self, x_ND: Tensor, num_positions: int) -> Tensor:
-        if self.uses_batch and self.enough(x_ND):
+        if self.uses_batch and self.enough(len(x_ND)):
             batch = self._moments(x_ND, num_positions)
             self._seen(batch)
             return self.learned(standardize(x_ND, batch.mean, batch.variance, self.eps))

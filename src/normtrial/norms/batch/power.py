@@ -85,7 +85,7 @@ class PowerNormV(RunningNorm):
         if self.token_rms:
             x_ND = x_ND / root_mean_square(x_ND, self.eps)
         running = self.running_square.to(x_ND.dtype, copy=True)
-        if not (self.uses_batch and self.enough(x_ND)):
+        if not (self.uses_batch and self.enough(len(x_ND))):
             return self.learned(x_ND * torch.rsqrt(running + self.eps))
         mean, num = masked_mean(x_ND.square().unsqueeze(0), None, "BL", self.total())
         square = mean[0, 0]

@@ -128,13 +128,12 @@ class RunningNorm(BatchStatistics, Norm):
         """Normalize counted tokens, in the precision in which they come; `num_positions` includes pads."""
         raise NotImplementedError
 
-    def enough(self, x_ND: Tensor) -> bool:
-        """True where these tokens, over all processes, may give statistics; training on fewer is an error."""
+    def enough(self, num: int) -> bool:
+        """True where so many tokens, over all processes, may give statistics; training on fewer is an error."""
         if torch.compiler.is_compiling():
             return True
-        num = len(x_ND)
         if total := self.total():
-            num = int(total(torch.tensor(num, device=x_ND.device)))
+            num = int(total(torch.tensor(num, device=self.get_buffer("num_batches_tracked").device)))
         return self.require_enough(num, num >= self.min_valid_tokens)
 
     def require_enough(self, num: int, enough: bool) -> bool:
