@@ -10,3 +10,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except ConfigError as error:
         sys.exit(f"normtrial: {error}")
+    except KeyboardInterrupt:  # the sweep has said what is left
+        sys.exit(130)

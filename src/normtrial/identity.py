@@ -24,7 +24,11 @@ PACKAGES = ("torch", "numpy", "hydra-core", "omegaconf", "datasets", "tokenizers
 
 def run_id(config: Config, fingerprint: str) -> str:
     """Twelve hex digits of the hash over the scientific configuration and the content of the data."""
-    chosen = {name: value for name, value in scientific(config).items() if name not in records.FOUND_BY_CONTENT}
+    chosen = {
+        name: value
+        for name, value in scientific(config).items()
+        if name not in records.FOUND_BY_CONTENT and not (name in records.ADDED and value == records.ADDED[name])
+    }
     content = {"schema": records.SCHEMA_VERSION, "config": chosen, "data": fingerprint}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 

@@ -20,6 +20,11 @@ def refuse_choices_without_effect(config: Config) -> None:
         f"placement={placement.name}; or choose a placement with norms, as placement=pre.",
     )
     require(
+        model.mixer != "conv2d" or data.source == "digits",
+        f"model.mixer=conv2d is for square images, and data={data.source} is text. Choose data=digits, or "
+        "model.mixer=conv1d.",
+    )
+    require(
         model.tie or data.kind == "lm",
         f"model.tie=false changes nothing for data={data.source}: a classifier's head has no matrix to share with "
         "the embedding. Leave model.tie=true; it is for language models, as data=sotu.",

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from normtrial.network.attention import SelfAttention
+from normtrial.network.convolution import Convolution
 from normtrial.norms.base import Norm
 from normtrial.placements.base import SUBLAYERS, Placement, Sublayers
 
@@ -43,7 +44,13 @@ class Mlp(nn.Module):
 class Block(nn.Module):
     """The sublayers and norms of one layer; the placement says how they are wired."""
 
-    def __init__(self, attention: SelfAttention, mlp: Mlp, placement: Placement, make_norm: Callable[[int], Norm]):
+    def __init__(
+        self,
+        attention: SelfAttention | Convolution,
+        mlp: Mlp,
+        placement: Placement,
+        make_norm: Callable[[int], Norm],
+    ):
         super().__init__()
         self.attention, self.mlp, self.placement = attention, mlp, placement
         self.norm_width = attention.norm_width

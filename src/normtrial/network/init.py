@@ -19,10 +19,10 @@ def initialize(model: nn.Module, seed: int) -> None:
     """Give every parameter its initial value; norms and placements have set their own.
 
     Matrices: Glorot normal, sd = sqrt(2 / (fan_in + fan_out)), as analysed by Xiong et al. 2020 (arXiv
-    2002.04745); a stack of three projections (qkv) counts each on its own. Embeddings: sd = 1 / sqrt(D);
-    the model scales them by sqrt(D), as Vaswani et al. 2017 (section 3.4) do, so tokens enter with unit sd and
-    a tied head gives logits of unit sd. Biases: 0. A placement's companion initialization then scales the MLP,
-    value and output projections of its blocks.
+    2002.04745); a stack of three projections (qkv) counts each on its own, a filter every place it looks at.
+    Embeddings: sd = 1 / sqrt(D); the model scales them by sqrt(D), as Vaswani et al. 2017 (section 3.4) do, so
+    tokens enter with unit sd and a tied head gives logits of unit sd. Biases: 0. A placement's companion
+    initialization then scales the MLP, value and output projections of its blocks.
     """
     done = {id(p) for m in model.modules() if isinstance(m, Norm | Placement) for p in m.parameters()}
     for path, module in model.named_modules():
@@ -49,6 +49,9 @@ def initialize(model: nn.Module, seed: int) -> None:
 def _scale(module: nn.Module, path: str) -> float:
     if isinstance(module, nn.Embedding):
         return module.embedding_dim**-0.5
+    if isinstance(module, nn.Conv1d | nn.Conv2d):
+        places = math.prod(module.kernel_size)
+        return math.sqrt(2 / (places * (module.in_channels + module.out_channels)))
     assert isinstance(module, nn.Linear), f"{path}: no rule for {type(module).__name__}"
     num_stacked = 3 if path.endswith(".qkv") else 1
     return math.sqrt(2 / (module.in_features + module.out_features / num_stacked))

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from normtrial.errors import not_one_of, require
 from normtrial.network.attention import SelfAttention
 from normtrial.network.blocks import ACTIVATIONS, Block, Mlp
+from normtrial.network.convolution import MIXERS, Convolution
 from normtrial.network.heads import Classifier, LanguageModelHead
 from normtrial.network.init import initialize
 from normtrial.network.positions import ADDED, POSITIONS
@@ -34,6 +35,7 @@ class ModelConfig:
     d_model: int  # D, width of the residual stream
     num_heads: int  # attention heads; must divide d_model
     d_ff: int  # F, width inside the MLP
+    mixer: str  # attention; or, at its sites, conv1d over neighbouring tokens, conv2d over square images
     dropout: float  # share dropped after the embedding and after each sublayer, in [0, 1)
     activation: str  # gelu or relu
     positions: str  # learned, sinusoidal or rotary; the last two take any length
@@ -53,6 +55,8 @@ class ModelConfig:
             f"heads that divide it: {', '.join(map(str, _divisors(self.d_model)))}.",
         )
         require(0 <= self.dropout < 1, f"model.dropout={self.dropout} must lie in [0, 1).")
+        if self.mixer not in MIXERS:
+            raise not_one_of("model.mixer", self.mixer, MIXERS)
         if self.activation not in ACTIVATIONS:
             raise not_one_of("model.activation", self.activation, ACTIVATIONS)
         if self.positions not in POSITIONS:
@@ -64,6 +68,12 @@ class ModelConfig:
         )
         if self.qk_norm not in QK_NORMS:
             raise not_one_of("model.qk_norm", self.qk_norm, QK_NORMS)
+        turned = self.qk_norm != "none" or self.positions == "rotary"
+        require(
+            self.mixer == "attention" or not turned,
+            f"model.mixer={self.mixer} has no queries and keys: leave model.qk_norm=none, and choose "
+            "model.positions=learned or sinusoidal.",
+        )
 
 
 class Transformer(nn.Module):
@@ -93,13 +103,12 @@ class Transformer(nn.Module):
         self.dropout, self.checkpoint_activations = model.dropout, model.checkpoint_activations
         self.embedding = nn.Embedding(vocab_size, D)
         self.positions = ADDED[model.positions](D, max_len) if model.positions in ADDED else None
-        rotary = model.positions == "rotary"
         self.wiring = placement_class(placement)
         embed_norm = model.embed_norm or self.wiring.embed_norm
         self.embed_norm = build_norm(D, norm, max_len) if embed_norm else None
         self.blocks = nn.ModuleList(
             Block(
-                SelfAttention(D, model.num_heads, model.dropout, causal, model.qk_norm, max_len, rotary),
+                build_mixer(model, max_len, causal),
                 Mlp(D, model.d_ff, model.activation, model.dropout),
                 self.wiring(placement, layer, model.num_layers),
                 lambda width: build_norm(width, norm, max_len),
@@ -178,3 +187,11 @@ class Transformer(nn.Module):
 
 def _divisors(number: int) -> list[int]:
     return [n for n in range(1, number + 1) if number % n == 0]
+
+
+def build_mixer(model: ModelConfig, max_len: int, causal: bool) -> SelfAttention | Convolution:
+    """What mixes the positions of one block."""
+    if model.mixer != "attention":
+        return Convolution(model.d_model, model.dropout, 1 if model.mixer == "conv1d" else 2, causal)
+    rotary = model.positions == "rotary"
+    return SelfAttention(model.d_model, model.num_heads, model.dropout, causal, model.qk_norm, max_len, rotary)

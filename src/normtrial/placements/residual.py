@@ -76,8 +76,7 @@ class PreAttentionOnly(Placement):
 
     x ← x + attention(norm1(x));  x ← x + mlp(x)
 
-    Source: what the block of a blog article really wires that calls itself Post-LN and never uses its second
-    norm; a control, not a recommendation. The article shows no stack; the final norm is ours, as in Pre.
+    A control of ours, no recommendation: Pre without its second norm, which tells what that norm is for.
     """
 
     order = ("norm1", "attention", "mlp")

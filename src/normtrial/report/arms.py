@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from normtrial.errors import ConfigError
-from normtrial.records import RunFolder, is_scientific
+from normtrial.records import ADDED, RunFolder, is_scientific
 from normtrial.report.outcome import Outcome
 from normtrial.report.stored import leaves_of
 
@@ -31,8 +31,8 @@ class Run:
 
     @classmethod
     def read(cls, folder: RunFolder) -> "Run":
-        """Read a run's configuration and summary."""
-        return cls(folder, leaves_of(folder.config_text()), folder.read_summary())
+        """Read a run's configuration and summary; options younger than the run have the value that it had."""
+        return cls(folder, ADDED | leaves_of(folder.config_text()), folder.read_summary())
 
     @property
     def status(self) -> str:

@@ -80,13 +80,16 @@ def select(words: Iterable[str], store: Path, named_runs: Named | None = None) -
     return runs
 
 
-def readable(folders: Iterable[RunFolder]) -> Iterator[Run]:
-    """The runs that can be read, each once; says on stderr which cannot."""
+def readable(folders: Iterable[RunFolder], read: Callable[[RunFolder], Run | None] = Run.read) -> Iterator[Run]:
+    """The runs that can be read, each once; says on stderr which cannot. Where `read` gives None there is none."""
     for folder in {folder.run_id: folder for folder in folders}.values():
         try:
-            yield Run.read(folder)
+            run = read(folder)
         except (OSError, ValueError) as error:
             print(f"{folder.path} is left out: {error}", file=sys.stderr)
+        else:
+            if run is not None:
+                yield run
 
 
 def satisfying(condition: Condition, runs: list[Run]) -> list[Run]:

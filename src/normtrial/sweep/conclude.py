@@ -1,13 +1,15 @@
 """What follows a sweep: the comparison of its arms, a figure, and every failure."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from normtrial.config import as_dict
+from normtrial.records import RunFolder
 from normtrial.report.arms import Run
 from normtrial.report.comparison import print_comparison
 from normtrial.report.figures.overlay import draw_overlay
+from normtrial.report.selection import readable
 from normtrial.sweep.entry import FAILURES, Entry
 from normtrial.sweep.live import first_line
 from normtrial.training.sinks.record import leaves
@@ -15,7 +17,7 @@ from normtrial.training.sinks.record import leaves
 
 def conclude(entries: Sequence[Entry], sweep: Path) -> None:
     """Print the comparison of all runs of a sweep, draw the overlay, list failures; exits 1 if there are any."""
-    runs = [run for entry in entries if (run := read(entry)) is not None]
+    runs = list(finished(entries))
     if runs:
         print_comparison(runs)
         print(f"figure: {draw_overlay(runs, sweep / 'overlay.png')}")
@@ -32,11 +34,12 @@ def conclude(entries: Sequence[Entry], sweep: Path) -> None:
         )
 
 
-def read(entry: Entry) -> Run | None:
-    """The run as reports want it, without reading its YAML again; None where it can't be compared."""
-    try:
-        summary = entry.folder.read_summary()
-    except (OSError, ValueError) as error:
-        print(f"{entry.folder.path} is left out: {error}", file=sys.stderr)
-        return None
-    return None if summary is None else Run(entry.folder, dict(leaves(as_dict(entry.config))), summary)
+def finished(entries: Sequence[Entry]) -> Iterator[Run]:
+    """The runs as reports want them, without reading their YAML again; those that can be compared."""
+    configs = {entry.folder.run_id: entry.config for entry in entries}
+
+    def read(folder: RunFolder) -> Run | None:
+        summary = folder.read_summary()
+        return None if summary is None else Run(folder, dict(leaves(as_dict(configs[folder.run_id]))), summary)
+
+    return readable((entry.folder for entry in entries), read)

@@ -20,6 +20,7 @@ FIXED = {
     "model.activation": "gelu",
     "model.positions": "learned",
     "model.qk_norm": "none",
+    "model.mixer": "attention",
     "model.embed_norm": False,
     "model.checkpoint_activations": False,
     "precision.compute": "fp32",

@@ -27,6 +27,7 @@ SMALL = ModelConfig(
     positions="learned",
     tie=True,
     qk_norm="none",
+    mixer="attention",
     embed_norm=False,
     checkpoint_activations=False,
 )

@@ -53,8 +53,8 @@ def reads_whole_grid(claim: TrainingClaim) -> bool:
 
 
 def selecting(claim: TrainingClaim) -> Iterator[Trial]:
-    """The runs that choose each arm's learning rate."""
-    for arm in arms_at(claim, "best"):
+    """The runs that choose each arm's learning rate; none where the grid itself is judged, at every rate."""
+    for arm in [] if reads_whole_grid(claim) else arms_at(claim, "best"):
         for rate in claim.grid:
             yield from (Trial(arm_at(claim, arm, rate), seed) for seed in claim.seeds.select)
 
