@@ -31,7 +31,7 @@ from tests.training.toy import make_loop
 GROUPS = ("norm", "placement", "model")
 FILES = [(group, path.stem) for group in GROUPS for path in sorted((CONF / group).glob("*.yaml"))]
 Evidence = dict[str, Any]
-SIZE = {**SMALL, "model.num_layers": 4}  # a share of the layers needs some to share
+SIZE = {**SMALL, "model.num_layers": 4, "model.dropout": 0.1}  # what has something to share, and something to drop
 # Options that a single step shows at certain values only: more tokens than a batch has, no warm-up at all.
 TELLING = {"norm.min_valid_tokens": 1000, "norm.warmup_steps": 0, "norm.decay_steps": 1}
 PROBE_SWITCHES: dict[str, Any] = {"names": ["batch_statistics"], "every": 2}

@@ -20,6 +20,10 @@ def refuse_choices_without_effect(config: Config) -> None:
         f"placement={placement.name}; or choose a placement with norms, as placement=pre.",
     )
     require(
+        model.dropout_on == "branches" or model.dropout > 0,
+        f"model.dropout_on={model.dropout_on} changes nothing at model.dropout=0; raise that, or leave it out.",
+    )
+    require(
         model.mixer != "conv2d" or data.source == "digits",
         f"model.mixer=conv2d is for square images, and data={data.source} is text. Choose data=digits, or "
         "model.mixer=conv1d.",

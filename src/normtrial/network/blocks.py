@@ -14,6 +14,7 @@ from normtrial.network.convolution import Convolution
 from normtrial.norms.base import Norm
 from normtrial.placements.base import SUBLAYERS, Placement, Sublayers
 
+DROPPED = ("branches", "norms")  # whose output dropout is on
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"gelu": F.gelu, "relu": F.relu}
 
 
@@ -50,8 +51,10 @@ class Block(nn.Module):
         mlp: Mlp,
         placement: Placement,
         make_norm: Callable[[int], Norm],
+        norm_dropout: float = 0.0,
     ):
         super().__init__()
+        self.norm_dropout = norm_dropout  # share dropped of what the block's own norms give
         self.attention, self.mlp, self.placement = attention, mlp, placement
         self.norm_width = attention.norm_width
         for site in placement.norm_sites():
@@ -66,8 +69,13 @@ class Block(nn.Module):
             module = self.get_submodule(site)
             return lambda x: module(x, mask_BL, cond_BLD)
 
+        def dropped(site: str) -> Callable[[Tensor], Tensor]:
+            norm = bound(site)
+            return lambda x: F.dropout(norm(x), self.norm_dropout, self.training)
+
         own = (site for site in self.placement.norm_sites() if "." not in site)
-        parts = Sublayers(bound("attention"), bound("mlp"), {site: bound(site) for site in own})
+        norms = {site: dropped(site) if self.norm_dropout else bound(site) for site in own}
+        parts = Sublayers(bound("attention"), bound("mlp"), norms)
         return self.placement(stream, parts)
 
     def sites(self) -> dict[str, nn.Module]:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from normtrial.errors import not_one_of, require
 from normtrial.network.attention import SelfAttention
-from normtrial.network.blocks import ACTIVATIONS, Block, Mlp
+from normtrial.network.blocks import ACTIVATIONS, DROPPED, Block, Mlp
 from normtrial.network.convolution import MIXERS, Convolution
 from normtrial.network.heads import Classifier, LanguageModelHead
 from normtrial.network.init import initialize
@@ -36,7 +36,8 @@ class ModelConfig:
     num_heads: int  # attention heads; must divide d_model
     d_ff: int  # F, width inside the MLP
     mixer: str  # attention; or, at its sites, conv1d over neighbouring tokens, conv2d over square images
-    dropout: float  # share dropped after the embedding and after each sublayer, in [0, 1)
+    dropout: float  # share dropped after the embedding and within each block, in [0, 1)
+    dropout_on: str  # branches: each sublayer's output, before it is added; norms: each norm's output instead
     activation: str  # gelu or relu
     positions: str  # learned, sinusoidal or rotary; the last two take any length
     tie: bool  # a language model's head uses the embedding matrix
@@ -55,6 +56,8 @@ class ModelConfig:
             f"heads that divide it: {', '.join(map(str, _divisors(self.d_model)))}.",
         )
         require(0 <= self.dropout < 1, f"model.dropout={self.dropout} must lie in [0, 1).")
+        if self.dropout_on not in DROPPED:
+            raise not_one_of("model.dropout_on", self.dropout_on, DROPPED)
         if self.mixer not in MIXERS:
             raise not_one_of("model.mixer", self.mixer, MIXERS)
         if self.activation not in ACTIVATIONS:
@@ -100,6 +103,7 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         D = model.d_model
+        on_branches, on_norms = (model.dropout * (model.dropout_on == place) for place in DROPPED)
         self.dropout, self.checkpoint_activations = model.dropout, model.checkpoint_activations
         self.embedding = nn.Embedding(vocab_size, D)
         self.positions = ADDED[model.positions](D, max_len) if model.positions in ADDED else None
@@ -108,10 +112,11 @@ class Transformer(nn.Module):
         self.embed_norm = build_norm(D, norm, max_len) if embed_norm else None
         self.blocks = nn.ModuleList(
             Block(
-                build_mixer(model, max_len, causal),
-                Mlp(D, model.d_ff, model.activation, model.dropout),
+                build_mixer(model, on_branches, max_len, causal),
+                Mlp(D, model.d_ff, model.activation, on_branches),
                 self.wiring(placement, layer, model.num_layers),
                 lambda width: build_norm(width, norm, max_len),
+                on_norms,
             )
             for layer in range(model.num_layers)
         )
@@ -189,9 +194,9 @@ def _divisors(number: int) -> list[int]:
     return [n for n in range(1, number + 1) if number % n == 0]
 
 
-def build_mixer(model: ModelConfig, max_len: int, causal: bool) -> SelfAttention | Convolution:
+def build_mixer(model: ModelConfig, dropout: float, max_len: int, causal: bool) -> SelfAttention | Convolution:
     """What mixes the positions of one block."""
     if model.mixer != "attention":
-        return Convolution(model.d_model, model.dropout, 1 if model.mixer == "conv1d" else 2, causal)
+        return Convolution(model.d_model, dropout, 1 if model.mixer == "conv1d" else 2, causal)
     rotary = model.positions == "rotary"
-    return SelfAttention(model.d_model, model.num_heads, model.dropout, causal, model.qk_norm, max_len, rotary)
+    return SelfAttention(model.d_model, model.num_heads, dropout, causal, model.qk_norm, max_len, rotary)

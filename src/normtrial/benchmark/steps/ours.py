@@ -21,6 +21,7 @@ FIXED = {
     "model.positions": "learned",
     "model.qk_norm": "none",
     "model.mixer": "attention",
+    "model.dropout_on": "branches",
     "model.embed_norm": False,
     "model.checkpoint_activations": False,
     "precision.compute": "fp32",

@@ -28,6 +28,7 @@ SMALL = ModelConfig(
     tie=True,
     qk_norm="none",
     mixer="attention",
+    dropout_on="branches",
     embed_norm=False,
     checkpoint_activations=False,
 )
