@@ -17,12 +17,16 @@ def outputs(dropout_on: str, *, training: bool) -> dict[str, Tensor]:
         if name.endswith("bias"):
             nn.init.constant_(parameter, 0.1)
     found: dict[str, Tensor] = {}
+
+    def watch(site: str, name: str) -> None:
+        def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+            found[name], found[f"into {name}"] = output, inputs[0]
+
+        model.get_submodule(site).register_forward_hook(keep)
+
     for site in ("attention", "mlp"):
-        module = model.blocks[0].get_submodule(site)
-        module.register_forward_hook(
-            lambda _, args, y, site=site: found.update({site: y, f"into {site}": args[0]})
-        )
-    model.blocks[0].register_forward_hook(lambda _, args, y: found.update(stream=y))
+        watch(f"blocks.0.{site}", site)
+    watch("blocks.0", "stream")
     torch.manual_seed(0)
     model(tokens(0))
     return found
