@@ -102,7 +102,7 @@ def test_stopping_twice_in_a_run_changes_nothing(
                 run.Loop,
                 "_step",
                 lambda loop, at, stop=stop: (
-                    (os.kill(os.getpid(), number) if at == stop else None) or step(loop, at)
+                    (signal.raise_signal(number) if at == stop else None) or step(loop, at)
                 ),
             )
             with pytest.raises(KeyboardInterrupt):
@@ -124,7 +124,7 @@ def test_a_signal_during_the_last_step_finishes_the_run(
     monkeypatch.setattr(
         run.Loop,
         "_step",
-        lambda loop, at: (os.kill(os.getpid(), signal.SIGTERM) if at == 6 else None) or step(loop, at),
+        lambda loop, at: (signal.raise_signal(signal.SIGTERM) if at == 6 else None) or step(loop, at),
     )
     config = trial()
     assert train(config) is not None
@@ -169,7 +169,7 @@ def test_one_ctrl_c_stops_a_sweep_of_jobs_one_after_the_other(
         run.Loop,
         "_step",
         lambda loop, at: (
-            (steps.append(at), os.kill(os.getpid(), signal.SIGINT) if at == 2 else None) and step(loop, at)
+            (steps.append(at), signal.raise_signal(signal.SIGINT) if at == 2 else None) and step(loop, at)
         ),
     )
     monkeypatch.setattr(run, "draw_curves", lambda folder: None)

@@ -76,7 +76,7 @@ class PreAttentionOnly(Placement):
 
     x ← x + attention(norm1(x));  x ← x + mlp(x)
 
-    A control of ours, no recommendation: Pre without its second norm, which tells what that norm is for.
+    Source: ours; a control, no recommendation: Pre without its second norm tells what that norm is for.
     """
 
     order = ("norm1", "attention", "mlp")
