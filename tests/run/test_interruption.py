@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -165,13 +166,15 @@ def test_one_ctrl_c_stops_a_sweep_of_jobs_one_after_the_other(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     step, steps = run.Loop._step, []
-    monkeypatch.setattr(
-        run.Loop,
-        "_step",
-        lambda loop, at: (
-            (steps.append(at), signal.raise_signal(signal.SIGINT) if at == 2 else None) and step(loop, at)
-        ),
-    )
+
+    def interrupted(loop: run.Loop, at: int) -> object:
+        steps.append(at)
+        if at == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)  # it comes to another thread than this one, in its own time
+        return step(loop, at)
+
+    monkeypatch.setattr(run.Loop, "_step", interrupted)
     monkeypatch.setattr(run, "draw_curves", lambda folder: None)
     given = command(
         *("-m", *TINY, "norm=ln,bn", "hydra/launcher=basic", f"cache={cache}", f"store={tmp_path / 'store'}"),
