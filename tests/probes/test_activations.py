@@ -31,6 +31,8 @@ def test_variance_and_kurtosis_of_the_stream() -> None:
     # Deviations 1, 1, 1, 1: σ² 1, kurtosis 1. Deviations 1.5, -0.5 three times: squares 2.25 and 0.25, σ² 3/4,
     # fourth moment (81/16 + 3/16) / 4 = 21/16, over 9/16. The constant token has neither.
     expected = {"variance": (1 + 0.75 + 0) / 3, "kurtosis": (1 + 21 / 9 + 0) / 3}
+    # Features are (1, 2, 5), (-1, 0, 5), (1, 0, 5), (-1, 0, 5) over the three tokens.
+    expected |= {"feature_max": 26 / 3 - 16 / 9, "feature_median": 26 / 3 - 4}
     assert read(Streams, X_BLD) == pytest.approx(expected)
     assert read(Streams, (X_BLD, -X_BLD)) == pytest.approx(expected), "of two streams, the first"
     without = X_BLD[:1]

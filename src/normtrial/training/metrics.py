@@ -154,6 +154,8 @@ METRICS: tuple[Metric, ...] = (
         "stream/<site>/variance", "activation²", None, "variance over features after a block, mean over tokens"
     ),
     Metric("stream/<site>/kurtosis", "1", None, "kurtosis over features after a block, mean over tokens"),
+    Metric("stream/<site>/feature_max", "activation²", None, "largest variance of a feature over tokens"),
+    Metric("stream/<site>/feature_median", "activation²", None, "median over features of that variance"),
     Metric("activation/<site>/max_abs", "activation", None, "largest |output| of a site over valid tokens"),
     Metric("centring/<site>/cos_ones", "1", None, "mean over tokens of cos(x, 1) in front of a norm"),
     Metric("centring/<site>/cos_ones_rms", "1", None, "root of the mean over tokens of cos²(x, 1)"),

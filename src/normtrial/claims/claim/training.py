@@ -176,7 +176,8 @@ class TrainingClaim(Claim):
         weights = reading.weights()
         known(where, weights, self.arms)
         outcome = self.outcome_of(reading)
-        is_gap = outcome.minus is not None  # a difference by itself, which may be held against 0
+        # A difference, or the logarithm of a ratio, by itself may be held against 0.
+        is_gap = outcome.minus is not None or (outcome.over is not None and outcome.log)
         require(is_gap or abs(sum(weights.values())) < 1e-9, f"{where}: weights {weights} must sum to 0.")
         known(f"{where}.gates", reading.gates or [], self.gates)
         if reading.rate not in RATES:

@@ -19,6 +19,9 @@ class Streams(OutputProbe):
     Logged as `stream/<block>/variance` and `/kurtosis`. In Pre the variance grows with depth (Xiong et al. 2020,
     arXiv 2002.04745). Kurtosis is 3 for normal features, about D where one feature holds everything, and counts as
     0 for a constant token; it grows with outlier features.
+
+    And over tokens: the largest and the (lower) median of the features' variances, `/feature_max` and
+    `/feature_median`. They are equal where all features are alike.
     """
 
     section = "stream"
@@ -28,9 +31,15 @@ class Streams(OutputProbe):
         return module if isinstance(module, Block) else None
 
     def read(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Values:
-        """Both moments."""
+        """Over features, and over tokens."""
         x_ND = valid_tokens(stream_of(output), mask_of(inputs))
         squares = (x_ND - x_ND.mean(-1, keepdim=True)).square()
         variance = squares.mean(-1, keepdim=True)
         scaled = squares / variance.clamp(min=torch.finfo(variance.dtype).tiny)  # before squaring: no overflow
-        return {"variance": variance.mean(), "kurtosis": scaled.square().mean()}
+        of_features = x_ND.var(0, correction=0)
+        return {
+            "variance": variance.mean(),
+            "kurtosis": scaled.square().mean(),
+            "feature_max": of_features.max(),
+            "feature_median": of_features.median(),
+        }
