@@ -4,6 +4,7 @@ A step depends on weights and buffers before it, its batch, the seed and its num
 bundle keeps as a file; so a step can be repeated on another machine, and in another precision.
 """
 
+import io
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +20,7 @@ from normtrial.probes.base import Sites
 from normtrial.probes.dead import DeadOutputs
 from normtrial.probes.magnitudes import is_finite
 from normtrial.probes.nonfinite import Watch
+from normtrial.records import write_bytes
 from normtrial.training import accumulate
 from normtrial.training.evaluation.predict import Context
 
@@ -121,16 +123,15 @@ class _Within(nn.Module):
 
 def write_bundle(folder: Path, start: Start, about: dict[str, Any]) -> None:
     """Keep a start, with plain values about it, where `read_bundle` finds it."""
-    folder.mkdir(parents=True, exist_ok=True)
     content = {
         "format": FORMAT,
         "about": about,
         "start": {name: getattr(start, name) for name in ("step", "seed", "rank", "scale", "tensors")},
         "batch": asdict(start.batch),
     }
-    temporary = folder / "bundle.part"
-    torch.save(content, temporary)
-    temporary.replace(folder / "bundle.pt")
+    whole = io.BytesIO()
+    torch.save(content, whole)
+    write_bytes(folder / "bundle.pt", whole.getbuffer())
 
 
 def read_bundle(folder: Path) -> tuple[Start, dict[str, Any]]:
