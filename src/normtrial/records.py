@@ -114,7 +114,7 @@ class RunFolder:
 
     def remove_leftovers(self) -> None:
         """Drop temporary files whose writer was killed; only the holder of the lock may."""
-        for path in self.path.glob(".*.*"):  # never `.lock`, which has one dot
+        for path in (*self.path.glob(".*.*"), *self.path.glob("nonfinite/*/.*.*")):  # `.lock` has one dot
             path.unlink()
 
 

@@ -88,6 +88,7 @@ def execute(config: Config, job: Job, note: dict[str, Any] | None = None) -> flo
     keep_freed_memory()
     cores = len(os.sched_getaffinity(0)) // ranks.num_local
     torch.set_num_threads(1 if job.parallel else max(1, cores))
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.allow_tf32 = True, False  # filters on a GPU, too
     data = catalogue.load(config.data, Path(config.cache))
     folder = identity.folder_of(config, data.fingerprint)
     note = {} if note is None else note

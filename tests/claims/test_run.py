@@ -1,6 +1,7 @@
 """From a claim to its runs and back, with a trainer that makes runs up: what is started when, and what is kept."""
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from normtrial.claims.judging import evidence
 from normtrial.claims.judging.judge import judge
 from normtrial.claims.trials import launch
 from normtrial.claims.trials.collect import Resolver, collect, planned
-from normtrial.claims.trials.needs import Trial, canonical
+from normtrial.claims.trials.needs import Trial, canonical, judging, selecting
 from normtrial.claims.trials.run import plan, run
 from normtrial.config import as_yaml
 from tests.claims.made import CLAIM, claim
@@ -113,6 +114,16 @@ def test_runs_of_claims_that_are_not_asked_for_stay(made, tmp_path: Path) -> Non
     assert len(collect([other], [one, other], folder, Resolver(resolver._extra))) == 30
     shared = collect([other], [other], folder, Resolver(resolver._extra))
     assert len(shared) == 2 * 2 + 2 * 8  # the two arms that both have: what nobody needs any more is dropped
+
+
+def test_where_the_whole_grid_is_judged_no_rate_is_chosen(tmp_path: Path) -> None:
+    text = CLAIM.replace("grid: []", "grid: [0.001, 0.002]").replace("select: null", "select: val/loss_nats")
+    of_values = claim(tmp_path, text)
+    assert len(list(selecting(of_values))) == 3 * 2
+    text = text.replace("{metric: test/accuracy, read: final}", "{metric: val/loss_nats, read: largest_rate}")
+    of_rates = claim(tmp_path, re.sub(r"gates:\n.*\n", "gates: {}\n", text))
+    assert not list(selecting(of_rates))
+    assert {trial.arm.split("optim.lr=")[1].split()[0] for trial in judging(of_rates, {})} == {"0.001", "0.002"}
 
 
 def test_claims_share_runs(tmp_path: Path) -> None:

@@ -3,14 +3,17 @@
 Shapes: B examples, L positions, D model width, S side of an image.
 """
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor, nn
 
+from normtrial.config import Config
 from normtrial.errors import ConfigError
 from normtrial.identity import run_id
 from normtrial.network.convolution import Convolution
-from tests.network.models import SMALL, build
+from tests.network.models import SMALL, VOCABULARY, build, small, tokens
 from tests.norms.options import settings
 
 B, D, S = 3, 5, 4
@@ -50,13 +53,42 @@ def test_pads_count_as_nothing() -> None:
     torch.testing.assert_close(y_BLD[1, :4], layer(x_BLD[1:2, :4])[0])
 
 
+def test_a_language_model_of_filters_does_not_see_the_future() -> None:
+    model = build(small("ln", "pre", "lm", model__mixer="conv1d")).eval()
+    given_BL = tokens(0)
+    changed_BL = given_BL.clone()
+    changed_BL[:, 4:] = (changed_BL[:, 4:] + 1) % VOCABULARY
+    before, after = model(given_BL), model(changed_BL)
+    torch.testing.assert_close(before[:, :4], after[:, :4])
+    assert not torch.allclose(before[:, 4:], after[:, 4:])
+    assert not torch.allclose(before[:, 3], before[:, 2])
+
+
+def test_filters_decay() -> None:
+    model = build(small("bn", "pre", model__mixer="conv1d"))
+    decayed = {id(parameter) for parameter in model.parameter_groups()[0]}
+    filters = [module for module in model.modules() if isinstance(module, nn.Conv1d)]
+    assert filters
+    assert all(id(module.weight) in decayed and id(module.bias) not in decayed for module in filters)
+
+
+def test_images_are_learnt(trial: Callable[..., Config], train: Callable[[Config], float | None]) -> None:
+    images = ("data=digits", "data.vocab_size=null", "data.max_len=64", "data.limit=400", "data.batch_size=32")
+    config = trial(*images, "model.mixer=conv2d", "norm=bn", "train.steps=40", "optim.lr=1e-2")
+    accuracy = train(config)
+    assert accuracy is not None
+    assert accuracy > 0.3, "a tenth is chance"
+
+
 def test_an_image_is_square() -> None:
     with pytest.raises(ValueError, match="10 is no square"):
         Convolution(D, 0.0, 2, causal=False)(torch.randn(B, 10, D))
 
 
 def test_its_initial_weights_keep_the_size_of_what_passes() -> None:
-    model = build(settings("data=digits", values={**SMALL, "model.mixer": "conv2d", "model.d_model": 64}))
+    model = build(
+        settings("data=digits", values=SMALL | {"data.max_len": 64, "model.mixer": "conv2d", "model.d_model": 64})
+    )
     filters = [module for module in model.modules() if isinstance(module, nn.Conv2d)]
     assert len(filters) == SMALL["model.num_layers"]
     for module in filters:
@@ -70,7 +102,10 @@ def test_its_initial_weights_keep_the_size_of_what_passes() -> None:
         (["data=bbc"], {"mixer": "conv"}, "did you mean 'conv2d'"),
         (["data=bbc"], {"mixer": "conv1d", "positions": "rotary"}, "no queries and keys"),
         (["data=bbc"], {"mixer": "conv1d", "qk_norm": "rms"}, "no queries and keys"),
-        (["data=bbc", "placement=hybrid"], {"mixer": "conv1d"}, "placement=hybrid has norms on queries"),
+        (["data=bbc", "placement=hybrid"], {"mixer": "conv1d"}, "placement=hybrid has norms within attention"),
+        (["data=bbc", "placement=subln"], {"mixer": "conv1d"}, "placement=subln has norms within attention"),
+        (["data=digits", "data.max_len=36"], {"mixer": "conv2d"}, "whole images of 64 pixels"),
+        (["data=digits", "eval.max_len=[36]"], {"mixer": "conv2d"}, "whole images of 64 pixels"),
     ],
 )
 def test_what_does_not_fit_is_refused(choices: list[str], values: dict[str, str], message: str) -> None:

@@ -58,5 +58,8 @@ def test_evaluation_drops_nothing() -> None:
 def test_a_place_without_dropout_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"model\.dropout_on=norms changes nothing at model\.dropout=0"):
         settings(values={"model.dropout": 0.0, "model.dropout_on": "norms"})
+    for placement in ("none", "rezero"):
+        with pytest.raises(ConfigError, match=f"no dropout in the blocks of placement={placement}"):
+            settings("norm=none", f"placement={placement}", values={"model.dropout_on": "norms"})
     with pytest.raises(ConfigError, match="did you mean 'norms'"):
         settings(values={"model.dropout_on": "norm"})

@@ -10,6 +10,8 @@ from normtrial.norms.catalogue import norm_class
 from normtrial.norms.sequence import SequenceConfig
 from normtrial.placements.catalogue import placement_class
 
+PIXELS = 64  # of data=digits, 8 x 8
+
 
 def refuse_choices_without_effect(config: Config) -> None:
     """Raise `ConfigError` for what stands in the configuration and nowhere in the model."""
@@ -22,6 +24,18 @@ def refuse_choices_without_effect(config: Config) -> None:
     require(
         model.dropout_on == "branches" or model.dropout > 0,
         f"model.dropout_on={model.dropout_on} changes nothing at model.dropout=0; raise that, or leave it out.",
+    )
+    own = [site for site in placement_class(placement).norm_sites() if "." not in site]
+    require(
+        model.dropout_on == "branches" or bool(own),
+        f"model.dropout_on={model.dropout_on} would leave no dropout in the blocks of placement={placement.name}, "
+        "which have no norms of their own. Choose placement=pre or post, or leave it out.",
+    )
+    lengths = (data.max_len, *config.eval.max_len)
+    require(
+        model.mixer != "conv2d" or min(lengths) >= PIXELS,
+        f"model.mixer=conv2d wants whole images of {PIXELS} pixels, and data.max_len and eval.max_len are "
+        f"{', '.join(map(str, lengths))}. Set them to {PIXELS} or more.",
     )
     require(
         model.mixer != "conv2d" or data.source == "digits",

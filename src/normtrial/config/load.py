@@ -150,10 +150,11 @@ def _check_norms_beside_the_placement(config: Config) -> None:
         not (model.qk_norm != "none" and "attention.q_norm" in placement.norm_sites()),
         f"placement={config.placement.name} has norms on queries and keys; leave model.qk_norm=none.",
     )
+    inner = [site for site in placement.norm_sites() if site.startswith("attention.")]
     require(
-        not (model.mixer != "attention" and "attention.q_norm" in placement.norm_sites()),
-        f"placement={config.placement.name} has norms on queries and keys, which model.mixer={model.mixer} has "
-        "not. Choose another placement, as placement=pre.",
+        model.mixer == "attention" or not inner,
+        f"placement={config.placement.name} has norms within attention, which model.mixer={model.mixer} has not. "
+        "Choose another placement, as placement=pre.",
     )
 
 

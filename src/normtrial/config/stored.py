@@ -7,6 +7,7 @@ from omegaconf import OmegaConf
 
 from normtrial.config.schema import Config, schemas
 from normtrial.errors import ConfigError
+from normtrial.records import ADDED
 
 
 def stored(text: str) -> Config:
@@ -18,6 +19,10 @@ def stored(text: str) -> Config:
     values = cast(
         dict[str, Any], OmegaConf.to_container(OmegaConf.create(text))
     )  # not yaml: it reads 1e-5 as text
+    for name, value in ADDED.items():  # options younger than the run
+        group, leaf = name.split(".")
+        if isinstance(values.get(group), dict):
+            values[group].setdefault(leaf, value)
     return Config(**{key: _part(key, v) if isinstance(v, dict) else v for key, v in values.items()})
 
 

@@ -8,8 +8,6 @@ import math
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from normtrial.norms.base import Norm
-
 WIDTH = 3  # positions that a filter sees in each direction
 MIXERS = ("attention", "conv1d", "conv2d")
 
@@ -17,9 +15,9 @@ MIXERS = ("attention", "conv1d", "conv2d")
 class Convolution(nn.Module):
     """y[t] = Σ_k W_k x[t + k] + b over three neighbours, or over 3 × 3 where positions are the pixels of an image.
 
-    Pads and what lies beyond the edge count as 0. D → D in full, as in LeCun et al. 1998; a stack of blocks with
-    these, BatchNorm or another norm and the MLP (two 1 × 1 convolutions) is a residual ConvNet. `inner_norm`
-    stands in front of the filter where a placement has one there.
+    Pads and what lies beyond the edge count as 0. All D features enter each of D. A stack of blocks with these, a
+    norm and the MLP (two 1 × 1 convolutions) is a residual ConvNet: He et al. 2016, arXiv 1603.05027, where the
+    norm stands in front, as in `pre`.
 
     Args:
         dimensions: 1, along the text; or 2, over square images, row by row.
@@ -31,7 +29,6 @@ class Convolution(nn.Module):
         assert not (causal and dimensions == 2), "an image has no order"
         self.norm_width, self.dropout, self.causal = d_model, dropout, causal
         self.filter = (nn.Conv1d if dimensions == 1 else nn.Conv2d)(d_model, d_model, WIDTH)
-        self.inner_norm: Norm | None = None
 
     def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
         """Mix neighbours.
@@ -39,8 +36,6 @@ class Convolution(nn.Module):
         Raises:
             ValueError: in two dimensions, where L is no square.
         """
-        if self.inner_norm is not None:
-            x_BLD = self.inner_norm(x_BLD, mask_BL, cond_BLD)
         if mask_BL is not None:
             x_BLD = x_BLD.masked_fill(~mask_BL[..., None], 0)
         x_BDL = x_BLD.transpose(1, 2)
@@ -54,5 +49,5 @@ class Convolution(nn.Module):
         return F.dropout(y_BDL.transpose(1, 2), self.dropout, self.training)
 
     def branch_weights(self) -> list[Tensor]:
-        """The filter: what a companion initialization scales."""
-        return [self.filter.weight]
+        """The filter, twice: it stands for the value and the output projection, which a companion scales both."""
+        return [self.filter.weight, self.filter.weight]

@@ -33,11 +33,11 @@ class ModelConfig:
 
     num_layers: int  # blocks
     d_model: int  # D, width of the residual stream
-    num_heads: int  # attention heads; must divide d_model
+    num_heads: int  # attention heads; must divide d_model; a ConvNet has none
     d_ff: int  # F, width inside the MLP
     mixer: str  # attention; or, at its sites, conv1d over neighbouring tokens, conv2d over square images
     dropout: float  # share dropped after the embedding and within each block, in [0, 1)
-    dropout_on: str  # branches: each sublayer's output, before it is added; norms: each norm's output instead
+    dropout_on: str  # branches: each sublayer's output; norms: instead that of the block's own norms around them
     activation: str  # gelu or relu
     positions: str  # learned, sinusoidal or rotary; the last two take any length
     tie: bool  # a language model's head uses the embedding matrix
@@ -51,7 +51,7 @@ class ModelConfig:
             value = getattr(self, name)
             require(value >= 1, f"model.{name}={value} must be at least 1.")
         require(
-            self.d_model % self.num_heads == 0,
+            self.mixer != "attention" or self.d_model % self.num_heads == 0,
             f"model.d_model={self.d_model} is not divisible by model.num_heads={self.num_heads}; "
             f"heads that divide it: {', '.join(map(str, _divisors(self.d_model)))}.",
         )
@@ -179,9 +179,9 @@ class Transformer(nn.Module):
         return torch.stack(terms).sum() if terms else None
 
     def parameter_groups(self) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-        """(with weight decay, without): matrices of linear maps outside the norms decay, nothing else does."""
+        """(with weight decay, without): matrices and filters outside the norms decay, nothing else does."""
         in_norms = {id(p) for norm in self.norms() for p in norm.parameters()}
-        linears = (module for module in self.modules() if isinstance(module, nn.Linear))
+        linears = (module for module in self.modules() if isinstance(module, nn.Linear | nn.Conv1d | nn.Conv2d))
         decayed = [linear.weight for linear in linears if id(linear.weight) not in in_norms]
         ids = {id(p) for p in decayed} - {id(self.embedding.weight)}
         return (

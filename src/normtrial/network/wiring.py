@@ -8,6 +8,7 @@ import re
 
 from torch import nn
 
+from normtrial.network.attention import SelfAttention
 from normtrial.network.blocks import Block
 from normtrial.network.model import Transformer
 from normtrial.sites import own_parameters
@@ -78,6 +79,8 @@ def _initial_values(model: Transformer) -> list[str]:
     factor = block.placement.init_scale
     rows = [USUAL]
     if factor != 1:
-        rows.append(f"MLP, value and output projections × {factor:.4g} (the placement's companion initialization)")
+        attends = isinstance(block.attention, SelfAttention)
+        whose = "MLP, value and output projections" if attends else "MLP and, twice, filters"
+        rows.append(f"{whose} × {factor:.4g} (the placement's companion initialization)")
     rows += [f"{name} = {p.item():g}" for name, p in block.placement.named_parameters()]
     return [f"  {row}" for row in rows]

@@ -32,7 +32,9 @@ class Run:
     @classmethod
     def read(cls, folder: RunFolder) -> "Run":
         """Read a run's configuration and summary; options younger than the run have the value that it had."""
-        return cls(folder, ADDED | leaves_of(folder.config_text()), folder.read_summary())
+        config = leaves_of(folder.config_text())
+        config |= {name: value for name, value in ADDED.items() if name not in config}
+        return cls(folder, config, folder.read_summary())
 
     @property
     def status(self) -> str:

@@ -107,7 +107,7 @@ def flops_per_token(run: Run) -> float | None:
     """Operations of training on one token: 6 N + 12 · layers · D · L, N parameters outside the embedding tables.
 
     Chowdhery et al. 2022 (PaLM), arXiv 2204.02311, appendix B; L is `data.max_len`, so an upper bound where texts
-    are shorter. An embedding matrix that serves as the head counts.
+    are shorter. An embedding matrix that serves as the head counts. A ConvNet has no second term.
     """
     summary, config = run.summary or {}, run.config
     total, vocabulary = (
@@ -119,4 +119,5 @@ def flops_per_token(run: Run) -> float | None:
     width, layers, positions, tied, length = (config[name] for name in needed)
     tables = 0 if tied and run.task == "lm" else vocabulary * width
     tables += length * width if positions == "learned" else 0
-    return 6 * (total - tables) + 12 * layers * width * length
+    attention = 12 * layers * width * length if config.get("model.mixer", "attention") == "attention" else 0
+    return 6 * (total - tables) + attention

@@ -21,7 +21,7 @@ class Streams(OutputProbe):
     0 for a constant token; it grows with outlier features.
 
     And over tokens: the largest and the (lower) median of the features' variances, `/feature_max` and
-    `/feature_median`. They are equal where all features are alike.
+    `/feature_median`. Where all features are alike they differ by the sample of tokens only.
     """
 
     section = "stream"
