@@ -25,7 +25,14 @@ pytestmark = pytest.mark.slow
 
 def test_24_runs_through_three_kills(cache: Path, tmp_path: Path) -> None:
     store, folder = tmp_path / "store", tmp_path / "sweep"
-    typed = [*LONGER[1:], "train.steps=480", TWO, "norm=bn,ln,rms", "seed=0,1,2,3,4,5,6,7"]
+    typed = [
+        *LONGER[2:],
+        "train.steps=1500",
+        "train.eval_every=500",
+        TWO,
+        "norm=bn,ln,rms",
+        "seed=0,1,2,3,4,5,6,7",
+    ]
     sweep = start_sweep(store, cache, folder, *typed)
 
     victim, other = until(lambda: running(store, folder, 30)[:2] if len(running(store, folder, 30)) > 1 else None)
@@ -39,7 +46,7 @@ def test_24_runs_through_three_kills(cache: Path, tmp_path: Path) -> None:
     until(lambda: len(finished(store)) >= 12, sweep)
 
     # One far from its end: a worker sees within 0.5 s that the sweep is dead, and what trains 0.2 s later.
-    until(lambda: set(pids(running(store, folder, 30))) - set(pids(running(store, folder, 120))), sweep)
+    until(lambda: set(pids(running(store, folder, 30))) - set(pids(running(store, folder, 200))), sweep)
     sweep.kill()  # the sweep
     with sweep:  # closes its pipes, which workers without work still hold
         sweep.wait()
