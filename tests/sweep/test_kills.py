@@ -25,14 +25,8 @@ pytestmark = pytest.mark.slow
 
 def test_24_runs_through_three_kills(cache: Path, tmp_path: Path) -> None:
     store, folder = tmp_path / "store", tmp_path / "sweep"
-    typed = [
-        *LONGER[2:],
-        "train.steps=1500",
-        "train.eval_every=500",
-        TWO,
-        "norm=bn,ln,rms",
-        "seed=0,1,2,3,4,5,6,7",
-    ]
+    long = [*LONGER[2:], "train.steps=1500", "train.eval_every=500"]
+    typed = [*long, TWO, "norm=bn,ln,rms", "seed=0,1,2,3,4,5,6,7"]
     sweep = start_sweep(store, cache, folder, *typed)
 
     victim, other = until(lambda: running(store, folder, 30)[:2] if len(running(store, folder, 30)) > 1 else None)
