@@ -45,7 +45,7 @@ def test_24_runs_through_three_kills(cache: Path, tmp_path: Path) -> None:
     with sweep:  # closes its pipes, which workers without work still hold
         sweep.wait()
     until(lambda: not running(store, folder, 0))
-    assert "interrupted" in {note["status"] for note in notes(folder)}, "what trained has kept its state"
+    assert "interrupted" in {note["status"] for note in notes(folder)}, f"what trained: {notes(folder)}"
 
     again = answer(start_sweep(store, cache, tmp_path / "again", *typed), timeout=400)
     assert again.code == 0, again.err
