@@ -146,3 +146,14 @@ def test_what_identifies_a_run() -> None:
     ] * 4
     assert not any(map(is_scientific, ("log.mode", "log", "store", "probe.names", "train.log_every", "device")))
     assert is_scientific("storefront"), "a prefix of letters is no part of a name"
+
+
+def test_leftovers_of_killed_writers_go_and_nothing_else(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    bundle = folder.path / "nonfinite" / "step-00000007"
+    bundle.mkdir(parents=True)
+    kept = [folder.path / ".lock", folder.path / "config.yaml", bundle / "bundle.pt"]
+    for path in (*kept, folder.path / ".summary.json.123", bundle / ".bundle.pt.123"):
+        path.touch()
+    folder.remove_leftovers()
+    assert sorted(path for path in folder.path.rglob("*") if path.is_file()) == sorted(kept)

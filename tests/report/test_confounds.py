@@ -49,5 +49,7 @@ def test_size_code_machine_and_seeds_are_compared(make_run) -> None:
 def test_flops_follow_from_matrices_and_attention(make_run, task: str, tables: int) -> None:
     run = Run.read(make_run(task=task))
     assert flops_per_token(run) == 6 * (312_453 - tables) + 12 * 4 * 64 * 512
+    run.config["model.mixer"] = "conv1d"
+    assert flops_per_token(run) == 6 * (312_453 - tables), "filters are among the matrices"
     run.summary = None
     assert flops_per_token(run) is None

@@ -25,22 +25,21 @@ def refuse_choices_without_effect(config: Config) -> None:
         model.dropout_on == "branches" or model.dropout > 0,
         f"model.dropout_on={model.dropout_on} changes nothing at model.dropout=0; raise that, or leave it out.",
     )
-    own = [site for site in placement_class(placement).norm_sites() if "." not in site]
     require(
-        model.dropout_on == "branches" or bool(own),
+        model.dropout_on == "branches" or bool(placement_class(placement).norms_around()),
         f"model.dropout_on={model.dropout_on} would leave no dropout in the blocks of placement={placement.name}, "
         "which have no norms of their own. Choose placement=pre or post, or leave it out.",
+    )
+    require(
+        model.mixer != "conv2d" or data.source == "digits",
+        f"model.mixer=conv2d is for square images, and data={data.source} is text. Choose data=digits, or "
+        "model.mixer=conv1d.",
     )
     lengths = (data.max_len, *config.eval.max_len)
     require(
         model.mixer != "conv2d" or min(lengths) >= PIXELS,
         f"model.mixer=conv2d wants whole images of {PIXELS} pixels, and data.max_len and eval.max_len are "
         f"{', '.join(map(str, lengths))}. Set them to {PIXELS} or more.",
-    )
-    require(
-        model.mixer != "conv2d" or data.source == "digits",
-        f"model.mixer=conv2d is for square images, and data={data.source} is text. Choose data=digits, or "
-        "model.mixer=conv1d.",
     )
     require(
         model.tie or data.kind == "lm",

@@ -21,8 +21,7 @@ def stored(text: str) -> Config:
     )  # not yaml: it reads 1e-5 as text
     for name, value in ADDED.items():  # options younger than the run
         group, leaf = name.split(".")
-        if isinstance(values.get(group), dict):
-            values[group].setdefault(leaf, value)
+        values[group].setdefault(leaf, value)
     return Config(**{key: _part(key, v) if isinstance(v, dict) else v for key, v in values.items()})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from normtrial.records import RunFolder, read_json, to_json, write_text
-from normtrial.report.arms import Run
+from normtrial.report.stored import config_of
 from normtrial.report.wandb_config import wandb_config
 from normtrial.training.sinks.mirror import WandbSink, link_latest
 from normtrial.training.sinks.record import WandbLogConfig
@@ -71,7 +71,7 @@ def sink_of(folder: RunFolder, log: WandbLogConfig, place: Path, summary: dict[s
         run_dir=place,
         run_id=folder.run_id,
         name=meta["name"],
-        flat_config=wandb_config(Run.read(folder).config, summary["data"]),
+        flat_config=wandb_config(config_of(folder), summary["data"]),
         meta=meta,
         group=meta.get("sweep"),
     )

@@ -54,7 +54,7 @@ class Block(nn.Module):
         norm_dropout: float = 0.0,
     ):
         super().__init__()
-        self.norm_dropout = norm_dropout  # share dropped of what the block's own norms give
+        self.norm_dropout = norm_dropout  # share dropped of what the norms around the sublayers give
         self.attention, self.mlp, self.placement = attention, mlp, placement
         self.norm_width = attention.norm_width
         for site in placement.norm_sites():
@@ -70,11 +70,11 @@ class Block(nn.Module):
             return lambda x: module(x, mask_BL, cond_BLD)
 
         def dropped(site: str) -> Callable[[Tensor], Tensor]:
-            norm = bound(site)
-            return lambda x: F.dropout(norm(x), self.norm_dropout, self.training)
+            normed = bound(site)
+            return lambda x: F.dropout(normed(x), self.norm_dropout, self.training)
 
-        own = (site for site in self.placement.norm_sites() if "." not in site)
-        norms = {site: dropped(site) if self.norm_dropout else bound(site) for site in own}
+        norm = dropped if self.norm_dropout else bound
+        norms = {site: norm(site) for site in self.placement.norms_around()}
         parts = Sublayers(bound("attention"), bound("mlp"), norms)
         return self.placement(stream, parts)
 

@@ -8,7 +8,7 @@ import math
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-WIDTH = 3  # positions that a filter sees in each direction
+REACH = 1  # neighbours that a filter sees on each side
 MIXERS = ("attention", "conv1d", "conv2d")
 
 
@@ -28,7 +28,7 @@ class Convolution(nn.Module):
         super().__init__()
         assert not (causal and dimensions == 2), "an image has no order"
         self.norm_width, self.dropout, self.causal = d_model, dropout, causal
-        self.filter = (nn.Conv1d if dimensions == 1 else nn.Conv2d)(d_model, d_model, WIDTH)
+        self.filter = (nn.Conv1d if dimensions == 1 else nn.Conv2d)(d_model, d_model, 2 * REACH + 1)
 
     def forward(self, x_BLD: Tensor, mask_BL: Tensor | None = None, cond_BLD: Tensor | None = None) -> Tensor:
         """Mix neighbours.
@@ -40,12 +40,12 @@ class Convolution(nn.Module):
             x_BLD = x_BLD.masked_fill(~mask_BL[..., None], 0)
         x_BDL = x_BLD.transpose(1, 2)
         if isinstance(self.filter, nn.Conv1d):
-            y_BDL = self.filter(F.pad(x_BDL, (2, 0) if self.causal else (1, 1)))
+            y_BDL = self.filter(F.pad(x_BDL, (2 * REACH, 0) if self.causal else (REACH, REACH)))
         else:
             S = math.isqrt(x_BLD.shape[1])
             if x_BLD.shape[1] != S * S:
                 raise ValueError(f"model.mixer=conv2d wants square images, and {x_BLD.shape[1]} is no square.")
-            y_BDL = self.filter(F.pad(x_BDL.unflatten(2, (S, S)), (1, 1, 1, 1))).flatten(2)
+            y_BDL = self.filter(F.pad(x_BDL.unflatten(2, (S, S)), 4 * (REACH,))).flatten(2)
         return F.dropout(y_BDL.transpose(1, 2), self.dropout, self.training)
 
     def branch_weights(self) -> list[Tensor]:

@@ -81,6 +81,11 @@ class Placement(nn.Module):
         return tuple(site for site in cls.order if site not in SUBLAYERS)
 
     @classmethod
+    def norms_around(cls) -> tuple[str, ...]:
+        """Those of the norms that stand around the sublayers, not inside one."""
+        return tuple(site for site in cls.norm_sites() if "." not in site)
+
+    @classmethod
     def uses_norms(cls) -> bool:
         """False where the configured norm stands nowhere."""
         return bool(cls.norm_sites()) or cls.final_norm or cls.embed_norm

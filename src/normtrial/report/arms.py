@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from normtrial.errors import ConfigError
-from normtrial.records import ADDED, RunFolder, is_scientific
+from normtrial.records import RunFolder, is_scientific
 from normtrial.report.outcome import Outcome
-from normtrial.report.stored import leaves_of
+from normtrial.report.stored import config_of
 
 ABSENT = "absent"  # the value of a leaf that an arm does not have (momentum, for a LayerNorm)
 
@@ -31,10 +31,8 @@ class Run:
 
     @classmethod
     def read(cls, folder: RunFolder) -> "Run":
-        """Read a run's configuration and summary; options younger than the run have the value that it had."""
-        config = leaves_of(folder.config_text())
-        config |= {name: value for name, value in ADDED.items() if name not in config}
-        return cls(folder, config, folder.read_summary())
+        """Read a run's configuration and summary."""
+        return cls(folder, config_of(folder), folder.read_summary())
 
     @property
     def status(self) -> str:

@@ -113,11 +113,11 @@ def flops_per_token(run: Run) -> float | None:
     total, vocabulary = (
         (summary.get(part) or {}).get(name) for part, name in (("model", "parameters"), ("data", "vocab_size"))
     )
-    needed = ("model.d_model", "model.num_layers", "model.positions", "model.tie", "data.max_len")
+    needed = ("model.d_model", "model.num_layers", "model.positions", "model.tie", "model.mixer", "data.max_len")
     if total is None or vocabulary is None or any(name not in config for name in needed):
         return None
-    width, layers, positions, tied, length = (config[name] for name in needed)
+    width, layers, positions, tied, mixer, length = (config[name] for name in needed)
     tables = 0 if tied and run.task == "lm" else vocabulary * width
     tables += length * width if positions == "learned" else 0
-    attention = 12 * layers * width * length if config.get("model.mixer", "attention") == "attention" else 0
+    attention = 12 * layers * width * length if mixer == "attention" else 0
     return 6 * (total - tables) + attention

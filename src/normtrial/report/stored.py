@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from omegaconf import OmegaConf
 
+from normtrial.records import ADDED, RunFolder
 from normtrial.training.sinks.record import leaves
 
 Leaves = tuple[tuple[str, Any], ...]
@@ -21,6 +22,12 @@ def leaves_of(text: str) -> dict[str, Any]:
     """
     groups = re.split(r"(?m)^(?=\w+:)", text)  # in front of every key that is not indented
     return {name: value for group in groups for name, value in _leaves_of_group(group)}
+
+
+def config_of(folder: RunFolder) -> dict[str, Any]:
+    """What a run was made with; options that are younger than it have the value that it had."""
+    config = leaves_of(folder.config_text())
+    return config | {name: value for name, value in ADDED.items() if name not in config}
 
 
 @lru_cache(maxsize=100_000)
