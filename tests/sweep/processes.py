@@ -37,12 +37,12 @@ def notes(folder: Path) -> list[dict[str, Any]]:
     return [note for path in paths if (note := read_json(path))]
 
 
-def running(store: Path, folder: Path, steps: int) -> list[dict[str, Any]]:
-    """The notes of jobs that have taken so many steps, and not yet ended."""
+def running(store: Path, folder: Path, steps: int, most: float = float("inf")) -> list[dict[str, Any]]:
+    """The notes of jobs that have taken so many steps, not more than `most`, and not yet ended."""
     found = [
         note for note in notes(folder) if note["status"] == "running" and Path(f"/proc/{note['pid']}").exists()
     ]
-    return [note for note in found if len(rows_of(store, note)) >= steps]
+    return [note for note in found if steps <= len(rows_of(store, note)) <= most]
 
 
 def rows_of(store: Path, note: dict[str, Any]) -> list[dict[str, Any]]:

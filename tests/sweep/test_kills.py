@@ -3,7 +3,6 @@
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,7 @@ def test_24_runs_through_three_kills(cache: Path, tmp_path: Path) -> None:
     typed = [*long, TWO, "norm=bn,ln,rms", "seed=0,1,2,3,4,5,6,7"]
     sweep = start_sweep(store, cache, folder, *typed)
 
-    victim, other = until(lambda: running(store, folder, 30)[:2] if len(running(store, folder, 30)) > 1 else None)
+    victim, other = until(lambda: two if len(two := running(store, folder, 30)[:2]) == 2 else None)
     os.kill(victim["pid"], signal.SIGKILL)  # what trains
     until(lambda: len(finished(store)) >= 4, sweep)
     assert {note["status"] for note in notes(folder) if note["number"] == other["number"]} == {"finished"}
@@ -40,7 +39,7 @@ def test_24_runs_through_three_kills(cache: Path, tmp_path: Path) -> None:
     until(lambda: len(finished(store)) >= 12, sweep)
 
     # One far from its end: a worker sees within 0.5 s that the sweep is dead, and what trains 0.2 s later.
-    until(lambda: set(pids(running(store, folder, 30))) - set(pids(running(store, folder, 200))), sweep)
+    until(lambda: running(store, folder, 30, most=200), sweep)
     sweep.kill()  # the sweep
     with sweep:  # closes its pipes, which workers without work still hold
         sweep.wait()
@@ -54,11 +53,6 @@ def test_24_runs_through_three_kills(cache: Path, tmp_path: Path) -> None:
     for run in finished(store):
         assert_trained_once(run, most_lost=12 + 20 if run.run_id == victim.get("run_id") else 0)
     assert "24/24 done" in again.err
-
-
-def pids(jobs: list[dict[str, Any]]) -> list[int]:
-    """Of what trains."""
-    return [job["pid"] for job in jobs]
 
 
 def workers(pid: int) -> list[int]:
