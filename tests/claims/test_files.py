@@ -59,6 +59,7 @@ def test_what_is_kept_of_runs_needs_no_torch() -> None:
             "metric: test/accuracies, read",
             r"metric 'test/accuracies' does not exist",
         ),
+        ("read: final}", "read: happened}", r"read=happened is for events/<kind>"),
         ("read: final}", "read: largest_rate}", r"a claim about the grid has no gates"),
         ("control: none, ", "", r"needs a control or a shuffled metric"),
     ],

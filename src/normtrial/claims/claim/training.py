@@ -9,7 +9,7 @@ from normtrial.report.inference import Interval
 from normtrial.training.metrics import METRICS, find
 
 DIRECTIONS = ("up", "down", "equal")
-READS = ("final", "best", "mean", "spread", "steps_to_target", "diverged", "largest_rate")
+READS = ("final", "best", "mean", "spread", "steps_to_target", "diverged", "happened", "largest_rate")
 RULES = ("paired", "rate")
 RATES = ("best", "shared")
 
@@ -44,7 +44,9 @@ class Outcome:
     """One number of a run, or of a run at each learning rate."""
 
     metric: str  # a logged name, such as test/accuracy
-    read: str  # final; best; mean or spread (detrended sd) over steps; steps_to_target; diverged; largest_rate
+    # final; best; mean or spread (detrended sd) over steps; steps_to_target; diverged; largest_rate;
+    # happened: 1 where an event of a kind (events/<kind>) was recorded, else 0
+    read: str
     minus: str | None = None  # a gap: this metric is subtracted
     over: str | None = None  # a ratio: divided by this metric
     log: bool = False  # compare logarithms: effects are ratios
@@ -65,6 +67,10 @@ class Outcome:
         )
         require(
             self.window is None or self.read in ("mean", "spread"), f"{where}: window goes with mean and spread."
+        )
+        require(
+            self.read != "happened" or self.metric.startswith("events/"),
+            f"{where}: read=happened is for events/<kind>.",
         )
         require(self.window is None or len(self.window) == 2, f"{where}.window is [first step, last step].")
         require(

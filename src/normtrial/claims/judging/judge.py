@@ -202,7 +202,12 @@ def count_censored(finding: Finding, runs: dict[str, list[RunRecord]], outcome: 
 
 def unit_of(outcome: Outcome) -> str:
     """What effects are measured in."""
-    read = {"steps_to_target": "steps", "largest_rate": "learning rate", "diverged": "share of runs"}
+    read = {
+        "steps_to_target": "steps",
+        "largest_rate": "learning rate",
+        "diverged": "share of runs",
+        "happened": f"share of runs with {outcome.metric}",
+    }
     name = read.get(outcome.read, outcome.metric)
     if outcome.minus or outcome.over:
         name = f"{outcome.metric} {'−' if outcome.minus else '/'} {outcome.minus or outcome.over}"

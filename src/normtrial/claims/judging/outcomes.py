@@ -20,6 +20,8 @@ def value_of(run: RunRecord, outcome: Outcome) -> float:
     """The outcome of one run."""
     if outcome.read == "diverged":
         return float(run.status == "diverged" or run.plateau)
+    if outcome.read == "happened":
+        return float(any(num > 0 for _, num in run.series.get(outcome.metric, [])))  # no rows of it: never
     if outcome.read == "steps_to_target":
         value, _ = steps_to_target(run, outcome)
     else:
