@@ -152,8 +152,9 @@ def test_runs_are_read_as_the_outcome_says() -> None:
     ratio = Outcome(metric="test/accuracy", read="final", over="test/x", log=True)
     assert value_of(record, ratio) == pytest.approx(math.log(4 / 3))
     counts = replace(record, series={"events/spike": [(1, 0.0), (2, 1.0)], "events/skip": [(1, 0.0)]})
-    for kind, happened in (("spike", 1.0), ("skip", 0.0), ("alarm_shift_mean_trouble", 0.0)):
+    for kind, happened in (("spike", 1.0), ("skip", 0.0)):
         assert value_of(counts, Outcome(metric=f"events/{kind}", read="happened")) == happened
+    assert math.isnan(value_of(counts, Outcome(metric="events/alarm", read="happened")))  # was not collected
     gone = replace(record, status="diverged")
     loss = Outcome(metric="val/loss_nats", read="final")
     assert value_of(gone, loss) == 1.4  # its last, which is worse than the trivial predictor's 0.693

@@ -11,7 +11,7 @@ from normtrial.claims.claim.training import TrainingClaim
 from normtrial.claims.judging import evidence
 from normtrial.claims.judging.judge import judge
 from normtrial.claims.trials import launch
-from normtrial.claims.trials.collect import Resolver, collect, planned
+from normtrial.claims.trials.collect import Resolver, collect, planned, record_of
 from normtrial.claims.trials.needs import Trial, canonical, judging, selecting
 from normtrial.claims.trials.run import plan, run
 from normtrial.config import as_yaml
@@ -82,6 +82,18 @@ def test_rates_are_chosen_first_then_judged_and_nothing_is_trained_twice(made, c
     assert len(trainer.started) == 2
     assert plan([one], found) == []
     assert "30 runs,     0 left" in capsys.readouterr().out
+
+
+def test_an_event_that_never_came_is_kept_as_none(made) -> None:
+    one, folder, resolver = made
+    trial = next(iter(run([one], [one], folder, resolver, Trainer(resolver))))
+    done = resolver.folder(trial)
+    with done.metrics_path.open("a", encoding="utf-8") as file:
+        file.write('{"step": 6, "events/spike": 2}\n')
+    summary = done.read_summary()
+    assert summary is not None
+    kept = record_of(trial, done, summary, ["events/dead_output", "events/spike", "val/x"], 6)
+    assert kept.series == {"events/dead_output": [(6, 0.0)], "events/spike": [(6, 2.0)]}
 
 
 def test_what_crashes_is_tried_again_by_the_next_call_only(made) -> None:

@@ -21,7 +21,8 @@ def value_of(run: RunRecord, outcome: Outcome) -> float:
     if outcome.read == "diverged":
         return float(run.status == "diverged" or run.plateau)
     if outcome.read == "happened":
-        return float(any(num > 0 for _, num in run.series.get(outcome.metric, [])))  # no rows of it: never
+        counts = [num for _, num in run.series.get(outcome.metric, [])]
+        return float(max(counts) > 0) if counts else math.nan
     if outcome.read == "steps_to_target":
         value, _ = steps_to_target(run, outcome)
     else:

@@ -107,6 +107,9 @@ def record_of(
             value = row.get(name)
             if isinstance(value, int | float) and math.isfinite(value):
                 series.setdefault(name, []).append((row["step"], float(value)))
+    for name in names:
+        if name.startswith("events/"):  # rows tell of an event from its first time on
+            series.setdefault(name, [(summary["steps"], 0.0)])
     return RunRecord(
         arm=trial.arm,
         seed=trial.seed,
