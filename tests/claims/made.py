@@ -6,7 +6,7 @@ from typing import Any
 from normtrial.claims.claim.load import load_claim
 from normtrial.claims.claim.training import TrainingClaim
 from normtrial.claims.judging.evidence import Evidence, RunRecord
-from normtrial.claims.trials.needs import arm_at
+from normtrial.claims.trials.needs import arm_at, metrics_of
 
 CLAIM = """
 id: T1
@@ -59,6 +59,7 @@ def run(arm: str, seed: int, **changes: Any) -> RunRecord:
         "code_hash": "0" * 12,
         "trivial": {"loss_nats": 0.693, "accuracy": 0.5},
         "series": {},
+        "looked_for": ["test/accuracy", "val/accuracy", "val/loss_nats"],
     }
     return RunRecord(arm=arm, seed=seed, **values | changes)
 
@@ -66,7 +67,7 @@ def run(arm: str, seed: int, **changes: Any) -> RunRecord:
 def evidence(of: TrainingClaim, values: dict[str, list[float]], metric: str = "test/accuracy") -> Evidence:
     """Runs of arms whose final value is given by seed."""
     records = [
-        run(arm_at(of, arm, None), seed, series={metric: [(200, value)]})
+        run(arm_at(of, arm, None), seed, series={metric: [(200, value)]}, looked_for=metrics_of([of]))
         for arm, each in values.items()
         for seed, value in zip(of.seeds.judge, each, strict=True)
     ]

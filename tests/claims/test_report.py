@@ -14,7 +14,9 @@ from normtrial.claims.judging.judge import judge
 from normtrial.claims.judging.verdict import VERDICTS
 from normtrial.claims.report.forest import forest
 from normtrial.claims.report.log import log
-from tests.claims.made import claim, evidence, written
+from normtrial.claims.report.markdown import markdown
+from normtrial.claims.report.page import page
+from tests.claims.made import CLAIM, claim, evidence, written
 from tests.claims.test_judge import VALUES
 from tests.support import ROOT
 
@@ -68,6 +70,16 @@ def test_a_trained_claim_has_a_figure(tmp_path: Path) -> None:
     drawn = forest(one, judged)
     assert drawn is not None and drawn.count("<circle") == 1 and drawn.count("<path") == 1
     assert "reproduced" in drawn and forest(one, judge([one], {})[0]) is None
+
+
+def test_both_pages_say_what_was_changed_after_registration(tmp_path: Path) -> None:
+    said = 'remark: "Beside it."\ndeviations: [{date: "2026-11-30", why: "seeds < 9", hash: "0123456789ab"}]\n'
+    one = claim(tmp_path, CLAIM + said)
+    judged = judge([one], evidence(one, VALUES))
+    text, html = markdown({"T1": one}, judged, set()), page({"T1": one}, judged, {})
+    assert "Beside it.\n\nDeviation of 2026-11-30: seeds < 9\n" in text
+    assert "<p>Beside it.</p>\n<p>Deviation of 2026-11-30: seeds &lt; 9</p>" in html
+    assert all("Measured on: model=tiny data=reviews_zh" in each for each in (text, html))
 
 
 def test_the_log_gets_an_entry_where_a_verdict_is_new(tmp_path: Path) -> None:

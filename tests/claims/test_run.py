@@ -119,6 +119,18 @@ def test_kept_numbers_outlive_the_store_but_not_a_change_of_configuration(made, 
     assert collect([one], [one], folder, changed) == {}
 
 
+def test_a_kept_run_in_which_a_later_claim_reads_something_else_is_trained_again(made, tmp_path: Path) -> None:
+    one, folder, resolver = made
+    run([one], [one], folder, resolver, Trainer(resolver))
+    (tmp_path / "store").rename(tmp_path / "elsewhere")
+    later = claim(tmp_path, TEXT.replace("{metric: test/accuracy, read", "{metric: train/loss_nats, read"), "T2")
+    found = collect([one, later], [one, later], folder, resolver)
+    assert [one.verdict for one in judge([one, later], found)] == ["reproduced", "pending"]
+    trainer = Trainer(resolver)
+    run([one, later], [one, later], folder, resolver, trainer)
+    assert [len(trials) for trials in trainer.started] == [3 * 8]  # what chose the rates is enough
+
+
 def test_runs_of_claims_that_are_not_asked_for_stay(made, tmp_path: Path) -> None:
     one, folder, resolver = made
     other = claim(tmp_path, TEXT.replace("norm=bn", "norm=rms"), "T2")

@@ -1,6 +1,6 @@
 """What is kept of runs, small enough to be committed: the numbers that claims read, as parquet. Needs no torch."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ SCHEMA = pa.schema(
         ("code_hash", pa.string()),
         ("trivial", NUMBERS),
         ("series", SERIES),
+        ("looked_for", pa.list_(pa.string())),
     ]
 )
 
@@ -47,6 +48,7 @@ class RunRecord:
     code_hash: str
     trivial: dict[str, float]  # metric's last part -> the trivial predictor's value
     series: dict[str, list[tuple[int, float]]] = field(default_factory=dict)  # (step, value); finite ones only
+    looked_for: list[str] = field(default_factory=list)  # metrics; what is not in `series` the run did not have
 
     @property
     def trial(self) -> Trial:
@@ -60,6 +62,11 @@ class RunRecord:
 
 
 Evidence = dict[Trial, RunRecord]
+
+
+def has(found: Evidence, trial: Trial, names: Collection[str]) -> bool:
+    """Whether the trial has run and these metrics were looked for; a claim that came later may ask for others."""
+    return trial in found and set(names) <= set(found[trial].looked_for)
 
 
 def read(folder: Path) -> Evidence:

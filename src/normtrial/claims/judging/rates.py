@@ -3,9 +3,9 @@
 import statistics
 
 from normtrial.claims.claim.training import Outcome, Reading, TrainingClaim
-from normtrial.claims.judging.evidence import Evidence, RunRecord
+from normtrial.claims.judging.evidence import Evidence, RunRecord, has
 from normtrial.claims.judging.outcomes import value_of
-from normtrial.claims.trials.needs import Trial, arm_at, judging_seeds, reads_whole_grid
+from normtrial.claims.trials.needs import Trial, arm_at, judging_seeds, metrics_of, reads_whole_grid
 from normtrial.report.outcome import outcome_for
 
 
@@ -43,7 +43,7 @@ def best_rate(claim: TrainingClaim, arm: str, evidence: Evidence) -> float:
     rank = outcome_for(claim.select, None).rank
     means = {}
     for rate in sorted(claim.grid):
-        runs = taken(claim, arm, rate, claim.seeds.select, evidence)
+        runs = taken(claim, arm, rate, claim.seeds.select, evidence, [claim.select])
         diverged = any(run.status == "diverged" for run in runs)  # behind every rate at which none does
         means[rate] = diverged, rank(statistics.fmean(value_of(run, outcome) for run in runs))
     return min(means, key=lambda rate: (means[rate], rate))
@@ -57,15 +57,15 @@ def runs_of(
     Raises:
         Missing: some have not ended. A verdict on the others would be one on those that happened to be there.
     """
-    return taken(claim, arm, rate, judging_seeds(claim, num_seeds), evidence)
+    return taken(claim, arm, rate, judging_seeds(claim, num_seeds), evidence, metrics_of([claim]))
 
 
 def taken(
-    claim: TrainingClaim, arm: str, rate: float | None, seeds: list[int], evidence: Evidence
+    claim: TrainingClaim, arm: str, rate: float | None, seeds: list[int], evidence: Evidence, names: list[str]
 ) -> list[RunRecord]:
-    """Runs of an arm at a rate, one a seed."""
+    """Runs of an arm at a rate, one a seed; those in which these metrics were not looked for are missing."""
     trials = [Trial(arm_at(claim, arm, rate), seed) for seed in seeds]
-    lacking = sum(trial not in evidence for trial in trials)
+    lacking = sum(not has(evidence, trial, names) for trial in trials)
     if lacking:
         at = "" if rate is None else f" at {rate:g}"
         raise Missing(f"{arm}{at}: {lacking} of {len(trials)} runs are missing")

@@ -58,10 +58,8 @@ def section(claim: Claim, judgement: Judgement, has_figure: bool) -> str:
     lines += ["", *notes] if notes else []
     if has_figure:
         lines += ["", f"![{claim.id}](claims/{claim.id}.svg)"]
-    if claim.remark:
-        lines += ["", claim.remark]
-    for deviation in claim.deviations:
-        lines += ["", f"Deviation of {deviation.date}: {deviation.why}"]
+    for text in beside(claim):
+        lines += ["", text]
     return "\n".join([*lines, "", f"`{command(claim.id)}`", ""])
 
 
@@ -93,6 +91,12 @@ def remarks(finding: Finding) -> list[str]:
     elif finding.verdict == "inconclusive" and finding.p is not None:
         said.append("not settled by 10,000 seeds")
     return said if finding.verdict != PENDING else said[:1]
+
+
+def beside(claim: Claim) -> list[str]:
+    """What a reader should know beside the verdict: its remark, and what was changed after it was registered."""
+    said = [f"Deviation of {one.date}: {one.why}" for one in claim.deviations]
+    return [claim.remark, *said] if claim.remark else said
 
 
 def safe(text: str) -> str:

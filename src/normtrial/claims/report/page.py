@@ -5,7 +5,7 @@ from html import escape
 
 from normtrial.claims.claim.model import Claim
 from normtrial.claims.judging.judged import Judgement
-from normtrial.claims.report.markdown import finding_row, remarks
+from normtrial.claims.report.markdown import beside, finding_row, remarks
 from normtrial.claims.report.table import HEADERS, by_verdict, command, opposed, row
 
 STYLE = """
@@ -39,15 +39,16 @@ def section(claim: Claim, judgement: Judgement, figure: str) -> str:
     rows = [[escape(cell) for cell in finding_row(one)] for one in judgement.findings]
     notes = [f"{one.name}: {'; '.join(said)}" for one in judgement.findings if (said := remarks(one))]
     source = f"{claim.source.document}, section {claim.source.section}; reported: {claim.source.reported}."
+    where = f" Measured on: {judgement.where}." if judgement.where else ""
     return "\n".join(
         [
             f'<section id="{claim.id}"><h2>{claim.id}</h2>',
             f'<p>{escape(claim.statement)} <span class="verdict">{judgement.verdict}</span></p>',
-            f"<p>Source: {escape(source)} {escape(judgement.where)}</p>",
+            f"<p>Source: {escape(source + where)}</p>",
             figure,
             table(headers, rows),
             f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in notes)}</ul>" if notes else "",
-            f"<p>{escape(claim.remark)}</p>" if claim.remark else "",
+            *(f"<p>{escape(text)}</p>" for text in beside(claim)),
             f"<p>{code(command(claim.id))}</p></section>",
         ]
     )

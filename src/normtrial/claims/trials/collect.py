@@ -48,12 +48,15 @@ class Resolver:
 
 def planned(
     claims: Iterable[TrainingClaim], found: Evidence, num_seeds: int | None = None
-) -> tuple[list[Trial], set[Trial]]:
-    """The trials that can be named by now; and those that want a learning rate first, named without one."""
-    trials: dict[Trial, None] = {}
+) -> tuple[dict[Trial, set[str]], set[Trial]]:
+    """The trials that can be named by now, with the metrics that are read of them; and those that want a learning
+    rate first, named without one.
+    """
+    trials: dict[Trial, set[str]] = {}
     later: set[Trial] = set()
     for claim in claims:
-        trials |= dict.fromkeys(needs.selecting(claim))
+        for trial in needs.selecting(claim):
+            trials.setdefault(trial, set()).add(str(claim.select))
         arms = needs.arms_at(claim, "best") if claim.grid and not needs.reads_whole_grid(claim) else []
         best = {}
         for arm in arms:
@@ -62,8 +65,9 @@ def planned(
             except Missing:
                 bare = needs.arm_at(claim, arm, None)
                 later |= {Trial(bare, seed) for seed in needs.judging_seeds(claim, num_seeds)}
-        trials |= dict.fromkeys(needs.judging(claim, best, num_seeds))
-    return list(trials), later
+        for trial in needs.judging(claim, best, num_seeds):
+            trials.setdefault(trial, set()).update(needs.metrics_of([claim]))
+    return trials, later
 
 
 def collect(
@@ -122,4 +126,5 @@ def record_of(
         code_hash=run.read_meta()["code_hash"],
         trivial=summary["trivial"],
         series=series,
+        looked_for=names,
     )

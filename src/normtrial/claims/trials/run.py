@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from normtrial.claims.claim.training import TrainingClaim
-from normtrial.claims.judging.evidence import Evidence
+from normtrial.claims.judging.evidence import Evidence, has
 from normtrial.claims.trials.collect import Resolver, collect, planned
 from normtrial.claims.trials.needs import Trial
 
@@ -30,10 +30,10 @@ def plan(
     """Print runs and hours, claim by claim and together; the trials that are left."""
     for claim in claims:
         trials, later = planned([claim], found, num_seeds)
-        left = [trial for trial in trials if trial not in found]
+        left = [trial for trial, names in trials.items() if not has(found, trial, names)]
         print(f"{claim.id:<12} {len(trials) + len(later):>5} runs, {len(left) + len(later):>5} left")
     trials, later = planned(claims, found, num_seeds)
-    left = [trial for trial in trials if trial not in found]
+    left = [trial for trial, names in trials.items() if not has(found, trial, names)]
     usual = seconds_of(left, found) / len(left) if left else A_RUN_S
     hours = (seconds_of(left, found) + len(later) * usual) / 3600 / workers
     print(f"together {len(left)} runs are left, and {len(later)} more once rates are chosen; claims share runs")
@@ -60,7 +60,7 @@ def run(
     while True:
         found = collect(claims, every, folder, resolver, num_seeds)
         trials, _ = planned(claims, found, num_seeds)
-        left = [trial for trial in trials if trial not in found and trial not in tried]
+        left = [trial for trial, names in trials.items() if not has(found, trial, names) and trial not in tried]
         if not left:
             return found
         tried |= set(left)  # what crashes is told once, and taken up by the next call
