@@ -9,7 +9,7 @@ import pytest
 
 from normtrial.claims.claim.training import Outcome, TrainingClaim
 from normtrial.claims.judging import evidence as kept
-from normtrial.claims.judging.evidence import Evidence
+from normtrial.claims.judging.evidence import Evidence, RunRecord
 from normtrial.claims.judging.judge import judge
 from normtrial.claims.judging.judged import Finding
 from normtrial.claims.judging.outcomes import largest_rate, steps_to_target, value_of
@@ -168,15 +168,24 @@ def test_runs_are_read_as_the_outcome_says() -> None:
 
 
 def test_the_largest_usable_rate_is_below_the_first_that_fails() -> None:
-    runs = {0.001: run("a=1", 0), 0.003: run("a=1", 0, plateau=True), 0.01: run("a=1", 0)}
-    assert math.exp(largest_rate(runs)) == pytest.approx(0.001)
-    assert math.exp(largest_rate({0.001: run("a=1", 0, status="diverged")})) == pytest.approx(0.0005)
+    def ending(loss: float, status: str = "finished") -> RunRecord:
+        return run("a=1", 0, status=status, series={"val/loss_nats": [(200, loss)]})
+
+    def largest(*runs: RunRecord) -> float:
+        rates = (0.001, 0.003, 0.01, 0.03)
+        return math.exp(largest_rate(dict(zip(rates, runs, strict=False)), "val/loss_nats"))
+
+    good, stuck = ending(0.5), ending(0.69)  # of 0.693
+    assert largest(good, stuck, good) == pytest.approx(0.001)
+    assert largest(good, good, ending(0.5, "diverged")) == pytest.approx(0.003)
+    assert largest(stuck, good, good, stuck) == pytest.approx(0.01)  # the smallest is too slow, not too large
+    assert largest(ending(0.5, "diverged")) == largest(stuck, stuck) == pytest.approx(0.0005)
 
 
 RATES = CLAIM.replace("grid: []", "grid: [0.001, 0.002, 0.004, 0.008]").replace(
     "select: null", "select: val/accuracy"
 )
-RATES = RATES.replace("read: final", "read: largest_rate").replace(
+RATES = RATES.replace("test/accuracy, read: final", "val/loss_nats, read: largest_rate").replace(
     "size: 0.07, smallest: 0.01", "size: 1.609, smallest: 0.7"
 )
 RATES = RATES[: RATES.index("gates:")] + "gates: {}\nrule: paired\nfamily: made\n"
@@ -191,6 +200,8 @@ RATES = RATES[: RATES.index("gates:")] + "gates: {}\nrule: paired\nfamily: made\
         (0.008, 0.001, "reproduced"),  # at least 4 times: the grid ends
         (0.001, 0.008, "contradicted"),
         (0.008, 0.008, "inconclusive"),
+        (0.008, 0.0, "reproduced"),
+        (0.0, 0.0, "not testable on this task"),
     ],
 )
 def test_largest_rates_are_known_to_a_notch_of_the_grid(
@@ -201,10 +212,13 @@ def test_largest_rates_are_known_to_a_notch_of_the_grid(
     for arm, largest in (("ln", ln), ("bn", bn)):
         for rate in one.grid:
             for seed in one.seeds.judge:
-                record = run(arm_at(one, arm, rate), seed, status="finished" if rate <= largest else "diverged")
+                loss = {"val/loss_nats": [(200, 0.5 if rate <= largest else 0.7)]}
+                record = run(arm_at(one, arm, rate), seed, series=loss)
                 found[record.trial] = record
     judged = finding(one, found)
-    assert judged.verdict == verdict and judged.effect == pytest.approx(math.log(bn / ln))
+    effect = math.log(max(bn, 0.0005) / max(ln, 0.0005))  # where none trains half of the smallest counts
+    assert judged.verdict == verdict
+    assert judged.effect == (None if "not testable" in verdict else pytest.approx(effect))
 
 
 def test_a_reading_without_a_value_says_so(tmp_path: Path) -> None:

@@ -169,6 +169,12 @@ class TrainingClaim(Claim):
         self.prediction.check(f"{where}: prediction")
         reads = {self.outcome_of(reading).read for reading in self.readings.values()}
         require(not (self.gates and "largest_rate" in reads), f"{where}: a claim about the grid has no gates.")
+        for outcome in map(self.outcome_of, self.readings.values()):
+            is_loss = outcome.metric.endswith("/loss_nats")
+            require(
+                is_loss or outcome.read != "largest_rate",
+                f"{where}: whether a rate trains is read from a loss, as val/loss_nats; got {outcome.metric}.",
+            )
         for name, gate in self.gates.items():
             known(f"{where}: gates.{name}", [gate.baseline, *([gate.control] if gate.control else [])], self.arms)
             require(

@@ -5,7 +5,7 @@ Whatever claims are asked for, all of a family are looked at: a verdict never de
 
 import math
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from normtrial.claims.claim.training import Outcome, Reading, TrainingClaim
@@ -85,6 +85,8 @@ def prepare(claim: TrainingClaim, name: str, reading: Reading, evidence: Evidenc
     count_diverged(finding, runs)
     if outcome.read == "steps_to_target":
         count_censored(finding, runs, outcome)
+    if outcome.read == "largest_rate":
+        count_untrained(finding, values, claim.grid)
     lacking = sum(math.isnan(effect) for effect in each)
     if lacking:
         finding.verdict = verdict.INCONCLUSIVE
@@ -109,7 +111,9 @@ def outcomes_of(
     for arm in case.reading.weights():
         by_rate = {rate: runs_of(claim, arm, rate, evidence, num_seeds) for rate in claim.grid}
         num = len(by_rate[claim.grid[0]])
-        found[arm] = [largest_rate({rate: each[n] for rate, each in by_rate.items()}) for n in range(num)]
+        found[arm] = [
+            largest_rate({rate: each[n] for rate, each in by_rate.items()}, outcome.metric) for n in range(num)
+        ]
     return found
 
 
@@ -198,6 +202,19 @@ def count_censored(finding: Finding, runs: dict[str, list[RunRecord]], outcome: 
     if 2 * sum(all(seed) for seed in zip(*late.values(), strict=True)) > finding.planned:
         finding.verdict = verdict.NOT_TESTABLE
         finding.notes.append("in most seeds no arm reaches the target")
+
+
+def count_untrained(finding: Finding, values: dict[str, list[float]], grid: Sequence[float]) -> None:
+    """Arms that no rate trains are named; where most seeds have no other, nothing is said."""
+    untrained = {arm: [value < math.log(min(grid)) - 1e-9 for value in each] for arm, each in values.items()}
+    for arm, each in untrained.items():
+        if any(each):
+            finding.notes.append(
+                f"{arm}: in {sum(each)} of {len(each)} seeds no rate trains; half of the smallest counts"
+            )
+    if 2 * sum(all(seed) for seed in zip(*untrained.values(), strict=True)) > finding.planned:
+        finding.verdict = verdict.NOT_TESTABLE
+        finding.notes.append("in most seeds no arm trains at any rate")
 
 
 def unit_of(outcome: Outcome) -> str:

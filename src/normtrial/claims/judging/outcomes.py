@@ -98,18 +98,23 @@ def detrended_deviation(points: Sequence[tuple[int, float]]) -> float:
     return float(np.sqrt(((values - fit(steps)) ** 2).sum() / (len(points) - 3)))
 
 
-def largest_rate(runs: dict[float, RunRecord]) -> float:
-    """The largest learning rate up to which every rate of the grid gives a usable run, in ln; one seed.
+def largest_rate(runs: dict[float, RunRecord], metric: str) -> float:
+    """The largest learning rate up to which every rate of the grid trains, in ln; one seed.
 
-    Usable: neither diverged nor stalled at the trivial predictor's loss. Where the smallest is not usable, half of
-    it, a value under the grid. The true bound lies between this rate and the next of the grid: see `slack`.
+    Rates below the first that trains are too slow for so many steps, not too large, and are passed over. Where none
+    trains it is half of the smallest, a value under the grid. The true bound lies between this rate and the next of
+    the grid: see `slack`.
     """
-    usable = min(runs) / 2
-    for rate, run in sorted(runs.items()):
-        if run.status == "diverged" or run.plateau:
-            break
-        usable = rate
-    return math.log(usable)
+    usable = [rate for rate in sorted(runs) if trains(runs[rate], metric)]
+    failing = [rate for rate in runs if usable and rate > usable[0] and rate not in usable]
+    bearable = [rate for rate in usable if not failing or rate < min(failing)]
+    return math.log(bearable[-1] if bearable else min(runs) / 2)
+
+
+def trains(run: RunRecord, metric: str) -> bool:
+    """Whether a run ends with a loss at least 1 % below the trivial predictor's."""
+    loss = run.last(metric)
+    return run.status != "diverged" and loss is not None and loss < 0.99 * run.trivial[metric.rsplit("/", 1)[1]]
 
 
 def slack(weights: dict[str, float], values: dict[str, list[float]], grid: Sequence[float]) -> tuple[float, float]:
