@@ -101,9 +101,9 @@ def detrended_deviation(points: Sequence[tuple[int, float]]) -> float:
 def largest_rate(runs: dict[float, RunRecord], metric: str) -> float:
     """The largest learning rate up to which every rate of the grid trains, in ln; one seed.
 
-    Rates below the first that trains are too slow for so many steps, not too large, and are passed over. Where none
-    trains it is half of the smallest, a value under the grid. The true bound lies between this rate and the next of
-    the grid: see `slack`.
+    Rates below the first that trains are too slow for so many steps, not too large, and are passed over. Where
+    none trains it is half of the smallest, a value under the grid. The true bound lies between this rate and the
+    next of the grid: see `slack`.
     """
     usable = [rate for rate in sorted(runs) if trains(runs[rate], metric)]
     failing = [rate for rate in runs if usable and rate > usable[0] and rate not in usable]
