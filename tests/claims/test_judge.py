@@ -1,6 +1,7 @@
 """The judge on runs that are made up: what is planted is found, and what is left out is missed."""
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,6 +116,17 @@ def test_a_rate_at_which_a_run_diverged_is_the_last_choice(tmp_path: Path) -> No
     assert best_rate(one, "ln", {record.trial: record for record in records}) == 0.001
 
 
+def test_arms_that_do_not_train_say_nothing_of_each_other(tmp_path: Path) -> None:
+    text = RATES.replace("read: largest_rate", "read: final").replace("select: val/accuracy", "select: null")
+    one = claim(tmp_path, re.sub(r"grid: .*", "grid: []", text))
+    stuck, trained = [0.69] * 8, [0.5 + 0.01 * seed for seed in range(8)]
+    found = finding(one, evidence(one, {"ln": stuck, "bn": stuck}, "val/loss_nats"))
+    assert found.verdict == "not testable on this task" and found.notes[-1] == "in most seeds no arm trains"
+    found = finding(one, evidence(one, {"ln": trained, "bn": stuck}, "val/loss_nats"))
+    assert found.effect == pytest.approx(0.155)
+    assert found.notes == ["bn: in 8 of 8 seeds it does not train, counted"]
+
+
 def test_rates_of_divergence_are_compared_as_proportions(tmp_path: Path) -> None:
     text = CLAIM.replace("rule: paired", "rule: rate").replace("read: final", "read: diverged")
     text = text.replace("{direction: down, size: 0.07, smallest: 0.01}", "{direction: up, smallest: 0.1}")
@@ -137,7 +149,9 @@ LOSS = [(50, 3.0), (100, 2.0), (150, 1.5), (200, 1.4)]
 
 def test_who_never_gets_there_counts_with_all_steps() -> None:
     outcome = Outcome(metric="val/loss_nats", read="steps_to_target", target=1.6)
-    assert steps_to_target(run("a=1", 0, series={"val/loss_nats": LOSS}), outcome) == (150.0, False)
+    assert steps_to_target(run("a=1", 0, series={"val/loss_nats": LOSS}), outcome) == (140.0, False)
+    at_once = run("a=1", 0, series={"val/loss_nats": LOSS[3:]})
+    assert steps_to_target(at_once, outcome) == (200.0, False)
     short = run("a=1", 0, series={"val/loss_nats": LOSS[:2]}, status="diverged", steps=120)
     assert steps_to_target(short, outcome) == (200.0, True)
 

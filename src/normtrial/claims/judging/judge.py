@@ -12,7 +12,7 @@ from normtrial.claims.claim.training import Outcome, Reading, TrainingClaim
 from normtrial.claims.judging import gates, verdict
 from normtrial.claims.judging.evidence import Evidence, RunRecord
 from normtrial.claims.judging.judged import Finding, Judgement, limits
-from normtrial.claims.judging.outcomes import largest_rate, slack, steps_to_target, value_of
+from normtrial.claims.judging.outcomes import largest_rate, slack, steps_to_target, trains, value_of
 from normtrial.claims.judging.rates import Missing, best_rates, runs_of
 from normtrial.report import inference
 from normtrial.report.inference import Interval
@@ -46,7 +46,8 @@ def judge(claims: Iterable[TrainingClaim], evidence: Evidence, num_seeds: int | 
     for claim in claims:
         findings = [case.finding for case in cases if case.claim is claim]
         primary = next(one for one in findings if one.name == claim.primary)
-        where = f"{' '.join(claim.recipe)}; family {claim.family} of {len(families[claim.family])}"
+        recipe = " ".join(claim.recipe) or "each arm's own recipe"
+        where = f"{recipe}; family {claim.family} of {len(families[claim.family])}"
         found.append(Judgement(claim.id, claim.kind, primary.verdict, claim.primary, findings, where))
     return found
 
@@ -86,7 +87,10 @@ def prepare(claim: TrainingClaim, name: str, reading: Reading, evidence: Evidenc
     if outcome.read == "steps_to_target":
         count_censored(finding, runs, outcome)
     if outcome.read == "largest_rate":
-        count_untrained(finding, values, claim.grid)
+        count_untrained(finding, {arm: below(each, claim.grid) for arm, each in values.items()})
+    if outcome.read == "final" and outcome.metric.endswith("/loss_nats") and not (outcome.minus or outcome.over):
+        stuck = {arm: [not trains(run, outcome.metric) for run in each] for arm, each in runs.items()}
+        count_untrained(finding, stuck)
     lacking = sum(math.isnan(effect) for effect in each)
     if lacking:
         finding.verdict = verdict.INCONCLUSIVE
@@ -169,7 +173,7 @@ def conclude(family: list[Case]) -> None:
 
 def p_of(case: Case) -> float:
     """Two-sided p of no effect."""
-    if case.claim.rule == "paired":
+    if case.claim.rule == "paired" and case.claim.outcome_of(case.reading).read != "largest_rate":
         return inference.t_p_value(case.effects)
     assert case.interval_at is not None
     return inference.p_of(case.interval_at)
@@ -204,17 +208,19 @@ def count_censored(finding: Finding, runs: dict[str, list[RunRecord]], outcome: 
         finding.notes.append("in most seeds no arm reaches the target")
 
 
-def count_untrained(finding: Finding, values: dict[str, list[float]], grid: Sequence[float]) -> None:
-    """Arms that no rate trains are named; where most seeds have no other, nothing is said."""
-    untrained = {arm: [value < math.log(min(grid)) - 1e-9 for value in each] for arm, each in values.items()}
+def count_untrained(finding: Finding, untrained: dict[str, list[bool]]) -> None:
+    """Arms that end no better than the trivial predictor are named; with no others, nothing is said."""
     for arm, each in untrained.items():
         if any(each):
-            finding.notes.append(
-                f"{arm}: in {sum(each)} of {len(each)} seeds no rate trains; half of the smallest counts"
-            )
+            finding.notes.append(f"{arm}: in {sum(each)} of {len(each)} seeds it does not train, counted")
     if 2 * sum(all(seed) for seed in zip(*untrained.values(), strict=True)) > finding.planned:
         finding.verdict = verdict.NOT_TESTABLE
-        finding.notes.append("in most seeds no arm trains at any rate")
+        finding.notes.append("in most seeds no arm trains")
+
+
+def below(values: list[float], grid: Sequence[float]) -> list[bool]:
+    """Whether no rate of the grid trained, by seed of a largest rate."""
+    return [value < math.log(min(grid)) - 1e-9 for value in values]
 
 
 def unit_of(outcome: Outcome) -> str:

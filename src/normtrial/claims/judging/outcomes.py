@@ -76,16 +76,21 @@ def in_window(points: Sequence[tuple[int, float]], window: list[int] | None) -> 
 
 
 def steps_to_target(run: RunRecord, outcome: Outcome) -> tuple[float, bool]:
-    """(steps, censored): the first evaluated step at which the target is reached; else all planned steps.
+    """(steps, censored): where the target is reached, on a line between two evaluations; else all planned steps.
 
     So what is compared is the time up to the end of the run, at most: an arm that never gets there counts with
     the longest time there is, and its difference to another is a lower bound.
     """
     assert outcome.target is not None
     sign = 1 if outcome_for(outcome.metric, None).direction == "max" else -1
+    before: tuple[int, float] | None = None
     for step, value in run.series.get(outcome.metric, []):
         if sign * value >= sign * outcome.target:
-            return float(step), False
+            if before is None or value == before[1]:
+                return float(step), False
+            share = (outcome.target - before[1]) / (value - before[1])
+            return before[0] + share * (step - before[0]), False
+        before = step, value
     return float(run.planned), True
 
 
