@@ -70,6 +70,29 @@ def test_a_mistake_is_answered(tmp_path: Path, old: str, new: str, message: str)
         claim(tmp_path, CLAIM.replace(old, new))
 
 
+@pytest.mark.parametrize(
+    ("metric", "rate", "message"),
+    [
+        (
+            "test/accuracy",
+            "shared",
+            r"whether a rate trains is read from a loss, as val/loss_nats; got test/accuracy",
+        ),
+        ("val/loss_nats", "best", r"no rate is chosen; other readings need rate: shared"),
+    ],
+)
+def test_what_is_read_of_a_whole_grid(tmp_path: Path, metric: str, rate: str, message: str) -> None:
+    text = CLAIM.replace("grid: []", "grid: [0.001, 0.002]\nshared: 0.001").replace(
+        "select: null", "select: val/accuracy"
+    )
+    text = text[: text.index("gates:")] + "gates: {}\nrule: paired\nfamily: made\n"
+    text = text.replace("metric: test/accuracy, read: final", f"metric: {metric}, read: largest_rate")
+    outcome = "outcome: {metric: val/loss_nats, read: final}"
+    other = f"readings:\n  loss: {{says: loss, contrast: {{bn: 1, ln: -1}}, rate: {rate}, {outcome}}}"
+    with pytest.raises(ConfigError, match=message):
+        claim(tmp_path, text.replace("readings:", other))
+
+
 def test_a_changed_prediction_is_found_unless_it_says_why(tmp_path: Path, capsys) -> None:
     path = written(tmp_path)
     assert main(["verify", "--claims", str(tmp_path)]) == 1  # not registered

@@ -96,6 +96,16 @@ def test_an_event_that_never_came_is_kept_as_none(made) -> None:
     assert kept.series == {"events/dead_output": [(6, 0.0)], "events/spike": [(6, 2.0)]}
 
 
+def test_a_run_that_had_not_the_probes_is_no_run_of_the_claim(made, tmp_path: Path, capsys) -> None:
+    one, folder, resolver = made
+    run([one], [one], folder, resolver, Trainer(resolver))
+    watching = TEXT.replace("recipe: [", 'recipe: ["probe.names=[gains]", ')
+    other = claim(tmp_path, watching, "T2")
+    found = run([other], [other], folder, resolver, lambda trials: None)
+    assert found == {} and judge([other], found)[0].verdict == "pending"
+    assert capsys.readouterr().out.count("was made without the probes gains: move it away") == 6
+
+
 def test_what_crashes_is_tried_again_by_the_next_call_only(made) -> None:
     one, folder, resolver = made
     trainer = Trainer(resolver, crashing="norm=bn")

@@ -175,6 +175,11 @@ class TrainingClaim(Claim):
                 is_loss or outcome.read != "largest_rate",
                 f"{where}: whether a rate trains is read from a loss, as val/loss_nats; got {outcome.metric}.",
             )
+        own = {self.outcome_of(reading).read for reading in self.readings.values() if reading.rate == "best"}
+        require(
+            "largest_rate" not in own or own == {"largest_rate"},
+            f"{where}: where the grid is judged no rate is chosen; other readings need rate: shared; got {own}.",
+        )
         for name, gate in self.gates.items():
             known(f"{where}: gates.{name}", [gate.baseline, *([gate.control] if gate.control else [])], self.arms)
             require(

@@ -16,6 +16,7 @@ from normtrial.claims.trials.needs import Trial
 from normtrial.config import Config, compose
 from normtrial.data import catalogue
 from normtrial.records import RunFolder
+from normtrial.report.stored import config_of
 
 ENDED = ("finished", "diverged")
 
@@ -92,13 +93,18 @@ def collect(
         for trial in fresh:
             run = resolver.folder(trial)
             summary = run.read_summary()
-            if summary is not None and summary["status"] in ENDED:
+            if summary is not None and summary["status"] in ENDED and was_watched(run, resolver.config(trial)):
                 found[trial] = record_of(trial, run, summary, names, resolver.config(trial).train.steps)
             elif trial in kept and kept[trial].run_id == run.run_id:
                 found[trial] = kept[trial]
     needed, _ = planned(every, found, num_seeds)
     evidence.write([found[trial] for trial in needed if trial in found], folder)
     return evidence.read(folder)
+
+
+def was_watched(run: RunFolder, config: Config) -> bool:
+    """Whether a run had a trial's probes, which are no part of its id: another claim may have made it without."""
+    return set(config.probe.names) <= set(config_of(run)["probe.names"])
 
 
 def record_of(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from normtrial.claims.claim.training import TrainingClaim
 from normtrial.claims.judging.evidence import Evidence, has
-from normtrial.claims.trials.collect import Resolver, collect, planned
+from normtrial.claims.trials.collect import Resolver, collect, planned, was_watched
 from normtrial.claims.trials.needs import Trial
 
 WORKERS = len(os.sched_getaffinity(0))
@@ -41,6 +41,15 @@ def plan(
     return left
 
 
+def tell_if_unwatched(resolver: Resolver, trial: Trial) -> None:
+    """Why a trial stays open although its run has ended."""
+    folder, config = resolver.folder(trial), resolver.config(trial)
+    if folder.read_summary() is not None and not was_watched(folder, config):
+        print(
+            f"{folder.path} was made without the probes {', '.join(config.probe.names)}: move it away, run again"
+        )
+
+
 def run(
     claims: list[TrainingClaim],
     every: list[TrainingClaim],
@@ -62,6 +71,8 @@ def run(
         trials, _ = planned(claims, found, num_seeds)
         left = [trial for trial, names in trials.items() if not has(found, trial, names) and trial not in tried]
         if not left:
+            for trial in trials.keys() - found.keys():
+                tell_if_unwatched(resolver, trial)
             return found
         tried |= set(left)  # what crashes is told once, and taken up by the next call
         start(left)
