@@ -94,6 +94,16 @@ def test_the_detectable_effect_is_detected() -> None:
         assert row.figure >= 0.77, row
 
 
+def test_the_detectable_rate_is_detected() -> None:
+    """Drawn anew: in 80 % of experiments an arm that fails at this rate differs from one that never does."""
+    rate = inference.detectable_rate(20, 0.01)
+    assert rate is not None
+    failing = np.random.default_rng(0).binomial(20, rate, 2_000)
+    found = [inference.rate_difference((int(k), 20), (0, 20), 0.01).low > 0 for k in range(21)]
+    assert np.mean([found[k] for k in failing]) == pytest.approx(0.8, abs=0.03)
+    assert inference.detectable_rate(2) is None
+
+
 @pytest.mark.slow
 def test_the_whole_table_holds() -> None:
     for row in validity.measure(20_000):

@@ -173,6 +173,21 @@ def detectable_effect(deviation: float, num: int, alpha: float = ALPHA, power: f
     return _root(lacking, 0.0, 4 * bound + 10) * deviation / math.sqrt(num)
 
 
+def detectable_rate(num: int, alpha: float = ALPHA, power: float = POWER) -> float | None:
+    """The smallest rate that n runs tell from none of n at α with this power; None where n of n would not do.
+
+    Of k runs, the fewest that differ from 0 of n, there are so many with probability I_p(k, n - k + 1), the
+    regularized incomplete beta function, whose inverse it is.
+
+    >>> round(detectable_rate(20), 3)
+    0.366
+    """
+    for k in range(1, num + 1):
+        if rate_difference((k, num), (0, num), alpha).low > 0:
+            return float(stats.beta.ppf(power, k, num - k + 1))
+    return None
+
+
 def seeds_until(
     settled: Callable[[Interval], bool], mean: float, deviation: float, num: int, alpha: float = ALPHA
 ) -> int | None:

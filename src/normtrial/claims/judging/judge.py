@@ -160,7 +160,7 @@ def conclude(family: list[Case]) -> None:
             return verdict.decide(interval, prediction) != verdict.INCONCLUSIVE  # noqa: B023
 
         if case.claim.rule == "rate":
-            finding.detectable = detectable_rate(len(case.effects), level)
+            finding.detectable = inference.detectable_rate(len(case.effects), level)
             continue
         deviation = statistics.stdev(case.effects)
         finding.bootstrap = limits(inference.bootstrap_interval(case.effects))
@@ -177,14 +177,6 @@ def p_of(case: Case) -> float:
         return inference.t_p_value(case.effects)
     assert case.interval_at is not None
     return inference.p_of(case.interval_at)
-
-
-def detectable_rate(num: int, level: float) -> float | None:
-    """The smallest rate that would differ from 0 of n; None where n runs of n would not."""
-    for k in range(1, num + 1):
-        if inference.rate_difference((k, num), (0, num), level).low > 0:
-            return k / num
-    return None
 
 
 def count_diverged(finding: Finding, runs: dict[str, list[RunRecord]]) -> None:
