@@ -5,8 +5,10 @@ to a target. Where a reading has no worst value (a gap, a mean over steps that n
 the judge says so instead of passing over it.
 """
 
+import bisect
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 
 import numpy as np
@@ -125,8 +127,8 @@ def trains(run: RunRecord, metric: str) -> bool:
 def slack(weights: dict[str, float], values: dict[str, list[float]], grid: Sequence[float]) -> tuple[float, float]:
     """How far below and above a contrast of largest rates the truth may lie, by the grid alone.
 
-    A bound lies less than a notch above what was found; where the whole grid is usable anywhere above, where
-    nothing is anywhere below.
+    A bound lies below the grid's next rate, which over seeds are a mean notch above what was found; where the whole
+    grid is usable anywhere above, where nothing is anywhere below.
 
     >>> low, high = slack({"a": 1.0, "b": -1.0}, {"a": [math.log(2)], "b": [math.log(2)]}, [1.0, 2.0, 4.0])
     >>> round(low, 3), round(high, 3)
@@ -135,10 +137,11 @@ def slack(weights: dict[str, float], values: dict[str, list[float]], grid: Seque
     inf
     """
     rates = [math.log(rate) for rate in sorted(grid)]
-    notch = max(after - before for before, after in itertools.pairwise(rates))
+    notches = [after - before for before, after in itertools.pairwise([rates[0] - math.log(2), *rates])]
     low = high = 0.0
     for arm, weight in weights.items():
-        above = math.inf if max(values[arm]) > rates[-1] - 1e-9 else notch
+        next_ones = [bisect.bisect(rates, value + 1e-9) for value in values[arm]]
+        above = math.inf if max(next_ones) == len(rates) else statistics.fmean(notches[n] for n in next_ones)
         below = math.inf if min(values[arm]) < rates[0] - 1e-9 else 0.0
         if weight < 0:
             above, below = below, above
