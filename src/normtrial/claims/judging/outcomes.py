@@ -127,12 +127,12 @@ def trains(run: RunRecord, metric: str) -> bool:
 def slack(weights: dict[str, float], values: dict[str, list[float]], grid: Sequence[float]) -> tuple[float, float]:
     """How far below and above a contrast of largest rates the truth may lie, by the grid alone.
 
-    A bound lies below the grid's next rate, which over seeds are a mean notch above what was found; where the whole
-    grid is usable anywhere above, where nothing is anywhere below.
+    A bound lies below the grid's next rate: over seeds, a mean notch above what was found; where the whole grid is
+    usable anywhere above, where nothing is anywhere below.
 
-    >>> low, high = slack({"a": 1.0, "b": -1.0}, {"a": [math.log(2)], "b": [math.log(2)]}, [1.0, 2.0, 4.0])
+    >>> low, high = slack({"a": 1.0, "b": -1.0}, {"a": [math.log(1)], "b": [math.log(2)]}, [1.0, 2.0, 3.0])
     >>> round(low, 3), round(high, 3)
-    (0.693, 0.693)
+    (0.405, 0.693)
     >>> slack({"a": 1.0, "b": -1.0}, {"a": [math.log(4)], "b": [math.log(2)]}, [1.0, 2.0, 4.0])[1]
     inf
     """
