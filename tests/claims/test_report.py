@@ -1,6 +1,7 @@
 """The report: the same bytes from the same evidence, and every claim on both pages."""
 
 import json
+import math
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -70,6 +71,9 @@ def test_a_trained_claim_has_a_figure(tmp_path: Path) -> None:
     drawn = forest(one, judged)
     assert drawn is not None and drawn.count("<circle") == 1 and drawn.count("<path") == 1
     assert "reproduced" in drawn and forest(one, judge([one], {})[0]) is None
+    judged.findings[0].interval = [-math.inf, -0.05]
+    opened = forest(one, judged)
+    assert opened is not None and opened.count("<path") == 2 and "inf" not in opened
 
 
 def test_both_pages_say_what_was_changed_after_registration(tmp_path: Path) -> None:

@@ -11,7 +11,9 @@ WIDTH, LABEL, ROW, TOP = 820, 290, 24, 30
 
 
 def forest(claim: TrainingClaim, judgement: Judgement) -> str | None:
-    """One row a reading: estimate, 95 % interval, the judged one in grey; the claimed size as a diamond."""
+    """One row a reading: estimate, 95 % interval with an arrow where it is open, the judged one in grey, the claimed
+    size as a diamond.
+    """
     shown = [one for one in judgement.findings if one.interval is not None]
     if not shown:
         return None
@@ -54,6 +56,9 @@ def row(finding: Finding, prediction: Prediction, y: int, at, is_primary: bool) 
     if finding.judged is not None:
         marks.append(line(at(finding.judged[0]), at(finding.judged[1]), y, GREY, 1))
     marks.append(line(at(finding.interval[0]), at(finding.interval[1]), y, COLOURS[2], 3))
+    marks += [
+        arrow(float(at(limit)), y, math.copysign(1, limit)) for limit in finding.interval if math.isinf(limit)
+    ]
     marks.append(f'<circle cx="{at(finding.effect)}" cy="{y}" r="4" fill="{COLOURS[0]}"/>')
     if prediction.size is not None:
         size = prediction.size if prediction.direction == "up" else -prediction.size
@@ -68,6 +73,13 @@ def row(finding: Finding, prediction: Prediction, y: int, at, is_primary: bool) 
 def line(x1: str, x2: str, y: int, colour: str, width: int) -> str:
     """A horizontal one."""
     return f'<line x1="{x1}" x2="{x2}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="{width}"/>'
+
+
+def arrow(x: float, y: int, sign: float) -> str:
+    """Where an interval has no end on this side."""
+    return (
+        f'<path d="M{x - 9 * sign:.1f} {y - 6} L{x:.1f} {y} L{x - 9 * sign:.1f} {y + 6} Z" fill="{COLOURS[2]}"/>'
+    )
 
 
 def extent(shown: list[Finding], predictions: list[Prediction]) -> tuple[float, float]:
