@@ -11,8 +11,9 @@ WIDTH, LABEL, ROW, TOP = 820, 290, 24, 30
 
 
 def forest(claim: TrainingClaim, judgement: Judgement) -> str | None:
-    """One row a reading: estimate, 95 % interval with an arrow where it is open, the judged one in grey, the claimed
-    size as a diamond.
+    """One row a reading: estimate, 95 % interval with an arrow where it is open, the judged one in grey.
+
+    The claimed size is a diamond.
     """
     shown = [one for one in judgement.findings if one.interval is not None]
     if not shown:
