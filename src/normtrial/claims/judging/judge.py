@@ -190,24 +190,27 @@ def count_diverged(finding: Finding, runs: dict[str, list[RunRecord]]) -> None:
 
 
 def count_censored(finding: Finding, runs: dict[str, list[RunRecord]], outcome: Outcome) -> None:
-    """Runs that never got there are in the numbers, and named; where most seeds have no other, nothing is said."""
+    """Runs that never got to the target."""
     late = {arm: [steps_to_target(run, outcome)[1] for run in each] for arm, each in runs.items()}
-    for arm, each in late.items():
-        if any(each):
-            finding.notes.append(f"{arm}: {sum(each)} of {len(each)} never got there; they count as all steps")
-    if 2 * sum(all(seed) for seed in zip(*late.values(), strict=True)) > finding.planned:
-        finding.verdict = verdict.NOT_TESTABLE
-        finding.notes.append("in most seeds no arm reaches the target")
+    said = "{} of {} never got there; they count as all steps"
+    count_failing(finding, late, said, "in most seeds no arm reaches the target")
 
 
 def count_untrained(finding: Finding, untrained: dict[str, list[bool]]) -> None:
-    """Arms that end no better than the trivial predictor are named; with no others, nothing is said."""
-    for arm, each in untrained.items():
+    """Seeds in which an arm ends no better than the trivial predictor."""
+    count_failing(
+        finding, untrained, "in {} of {} seeds it does not train, counted", "in most seeds no arm trains"
+    )
+
+
+def count_failing(finding: Finding, failing: dict[str, list[bool]], said: str, of_all: str) -> None:
+    """Who failed is in the numbers, and named; where in most seeds every arm did, there is nothing to compare."""
+    for arm, each in failing.items():
         if any(each):
-            finding.notes.append(f"{arm}: in {sum(each)} of {len(each)} seeds it does not train, counted")
-    if 2 * sum(all(seed) for seed in zip(*untrained.values(), strict=True)) > finding.planned:
+            finding.notes.append(f"{arm}: {said.format(sum(each), len(each))}")
+    if 2 * sum(all(seed) for seed in zip(*failing.values(), strict=True)) > finding.planned:
         finding.verdict = verdict.NOT_TESTABLE
-        finding.notes.append("in most seeds no arm trains")
+        finding.notes.append(of_all)
 
 
 def below(values: list[float], grid: Sequence[float]) -> list[bool]:

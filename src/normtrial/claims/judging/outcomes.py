@@ -112,9 +112,8 @@ def largest_rate(runs: dict[float, RunRecord], metric: str) -> float:
     none trains it is half of the smallest, a value under the grid. The true bound lies between this rate and the
     next of the grid: see `slack`.
     """
-    usable = [rate for rate in sorted(runs) if trains(runs[rate], metric)]
-    failing = [rate for rate in runs if usable and rate > usable[0] and rate not in usable]
-    bearable = [rate for rate in usable if not failing or rate < min(failing)]
+    fast_enough = itertools.dropwhile(lambda rate: not trains(runs[rate], metric), sorted(runs))
+    bearable = list(itertools.takewhile(lambda rate: trains(runs[rate], metric), fast_enough))
     return math.log(bearable[-1] if bearable else min(runs) / 2)
 
 
