@@ -64,6 +64,8 @@ def test_largest_rates_are_known_to_a_notch_of_the_grid(
     effect = math.log(max(bn, 0.0005) / max(ln, 0.0005))  # where none trains half of the smallest counts
     assert judged.verdict == verdict
     assert judged.effect == (None if "not testable" in verdict else pytest.approx(effect))
+    if judged.interval is not None and judged.p is not None:  # Holm's p knows the grid's brackets, too
+        assert (judged.p < 0.05) == (not judged.interval[0] <= 1e-9 or not judged.interval[1] >= -1e-9)
 
 
 def test_arms_that_do_not_train_say_nothing_of_each_other(tmp_path: Path) -> None:
