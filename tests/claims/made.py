@@ -52,7 +52,6 @@ def run(arm: str, seed: int, **changes: Any) -> RunRecord:
     values: dict[str, Any] = {
         "run_id": f"{abs(hash((arm, seed))):012x}"[:12],
         "status": "finished",
-        "plateau": False,
         "steps": 200,
         "planned": 200,
         "seconds": 60.0,

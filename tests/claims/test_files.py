@@ -76,7 +76,7 @@ def test_a_mistake_is_answered(tmp_path: Path, old: str, new: str, message: str)
         (
             "test/accuracy",
             "shared",
-            r"whether a rate trains is read from a loss, as val/loss_nats; got test/accuracy",
+            r"whether a run trains is read from a loss, as val/loss_nats; got test/accuracy",
         ),
         ("val/loss_nats", "best", r"no rate is chosen; other readings need rate: shared"),
     ],

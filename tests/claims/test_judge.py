@@ -105,6 +105,14 @@ def test_rates_are_chosen_on_seeds_that_do_not_judge(tmp_path: Path) -> None:
     assert any("grid's edge" in note for note in judged.notes)
 
 
+def test_a_judgement_says_which_code_made_its_runs(tmp_path: Path) -> None:
+    one = claim(tmp_path)
+    whole = evidence(one, VALUES)
+    first = next(iter(whole))
+    whole[first] = replace(whole[first], code_hash="abc")
+    assert judge([one], whole)[0].where.endswith("; 24 runs, by code 000000000000 (23), abc (1)")
+
+
 def test_a_rate_at_which_a_run_diverged_is_the_last_choice(tmp_path: Path) -> None:
     text = CLAIM.replace("grid: []", "grid: [0.001, 0.003]").replace("select: null", "select: val/loss_nats")
     one = claim(tmp_path, text)
@@ -116,14 +124,18 @@ def test_a_rate_at_which_a_run_diverged_is_the_last_choice(tmp_path: Path) -> No
 
 
 def test_rates_of_divergence_are_compared_as_proportions(tmp_path: Path) -> None:
-    text = CLAIM.replace("rule: paired", "rule: rate").replace("read: final", "read: diverged")
+    text = CLAIM.replace("rule: paired", "rule: rate").replace(
+        "test/accuracy, read: final", "val/loss_nats, read: diverged"
+    )
     text = text.replace("{direction: down, size: 0.07, smallest: 0.01}", "{direction: up, smallest: 0.1}")
     text = text.replace(
         "gates:\n  task: {metric: test/accuracy, baseline: ln, control: none, margin: 0.03}", "gates: {}"
     )
     one = claim(tmp_path, text)
-    whole = evidence(one, VALUES)
-    assert finding(one, whole).verdict == "inconclusive"
+    trained, stuck = dict.fromkeys(VALUES, [0.5] * 8), [0.69] * 8  # of 0.693
+    assert finding(one, evidence(one, trained, "val/loss_nats")).verdict == "inconclusive"
+    whole = evidence(one, trained | {"bn": [*stuck[:4], *trained["bn"][4:]]}, "val/loss_nats")
+    assert finding(one, whole).effect == 0.5
     for trial, record in whole.items():
         if "norm=bn" in trial.arm:
             whole[trial] = replace(record, status="diverged")

@@ -61,7 +61,7 @@ def grid_of(name: str) -> list[float]:
 
 def record(name: str, arm: str, rate: float, seed: int, run_id: str) -> RunRecord:
     overrides = arm_at(trained(name), arm, rate)
-    return RunRecord(overrides, seed, run_id, "finished", False, 1, 1, 1.0, "code", {})
+    return RunRecord(overrides, seed, run_id, "finished", 1, 1, 1.0, "code", {})
 
 
 def test_a_claims_runs_are_its_arms_at_its_rates_and_seeds(

@@ -44,7 +44,8 @@ class Outcome:
     """One number of a run, or of a run at each learning rate."""
 
     metric: str  # a logged name, such as test/accuracy
-    # final; best; mean or spread (detrended sd) over steps; steps_to_target; diverged; largest_rate;
+    # final; best; mean or spread (detrended sd) over steps; steps_to_target; largest_rate;
+    # diverged: 1 where it did, or does not end 1 % below the trivial predictor's loss, else 0;
     # happened: 1 where an event of a kind (events/<kind>) was recorded, else 0
     read: str
     minus: str | None = None  # a gap: this metric is subtracted
@@ -172,8 +173,8 @@ class TrainingClaim(Claim):
         for outcome in map(self.outcome_of, self.readings.values()):
             is_loss = outcome.metric.endswith("/loss_nats")
             require(
-                is_loss or outcome.read != "largest_rate",
-                f"{where}: whether a rate trains is read from a loss, as val/loss_nats; got {outcome.metric}.",
+                is_loss or outcome.read not in ("largest_rate", "diverged"),
+                f"{where}: whether a run trains is read from a loss, as val/loss_nats; got {outcome.metric}.",
             )
         own = {self.outcome_of(reading).read for reading in self.readings.values() if reading.rate == "best"}
         require(

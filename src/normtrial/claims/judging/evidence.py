@@ -21,7 +21,6 @@ SCHEMA = pa.schema(
         ("seed", pa.int64()),
         ("run_id", pa.string()),
         ("status", pa.string()),
-        ("plateau", pa.bool_()),
         ("steps", pa.int32()),
         ("planned", pa.int32()),
         ("seconds", pa.float64()),
@@ -41,7 +40,6 @@ class RunRecord:
     seed: int
     run_id: str
     status: str  # finished or diverged
-    plateau: bool  # the loss stayed at the trivial predictor's
     steps: int  # taken
     planned: int
     seconds: float
@@ -74,7 +72,7 @@ def read(folder: Path) -> Evidence:
     path = folder / FILE
     if not path.exists():
         return {}
-    records = [_from_row(row) for row in pq.read_table(path).to_pylist()]
+    records = [_from_row(row) for row in pq.read_table(path, columns=SCHEMA.names).to_pylist()]
     return {record.trial: record for record in records}
 
 

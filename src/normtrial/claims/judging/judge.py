@@ -5,6 +5,7 @@ Whatever claims are asked for, all of a family are looked at: a verdict never de
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from normtrial.claims.judging import gates, verdict
 from normtrial.claims.judging.evidence import Evidence, RunRecord
 from normtrial.claims.judging.judged import Finding, Judgement, limits
 from normtrial.claims.judging.outcomes import largest_rate, slack, steps_to_target, trains, value_of
-from normtrial.claims.judging.rates import Missing, best_rates, runs_of
+from normtrial.claims.judging.rates import Missing, best_rates, runs_of, versions_of
 from normtrial.report import inference
 from normtrial.report.inference import Interval
 
@@ -46,10 +47,17 @@ def judge(claims: Iterable[TrainingClaim], evidence: Evidence, num_seeds: int | 
     for claim in claims:
         findings = [case.finding for case in cases if case.claim is claim]
         primary = next(one for one in findings if one.name == claim.primary)
-        recipe = " ".join(claim.recipe) or "each arm's own recipe"
-        where = f"{recipe}; family {claim.family} of {len(families[claim.family])}"
+        where = measured_on(claim, len(families[claim.family]), versions_of(claim, evidence, num_seeds))
         found.append(Judgement(claim.id, claim.kind, primary.verdict, claim.primary, findings, where))
     return found
+
+
+def measured_on(claim: TrainingClaim, family_size: int, versions: Counter[str]) -> str:
+    """Recipe, family, and which versions of the code made the runs."""
+    recipe = " ".join(claim.recipe) or "each arm's own recipe"
+    codes = ", ".join(f"{code} ({num})" for code, num in sorted(versions.items(), key=lambda pair: -pair[1]))
+    runs = f"; {versions.total()} runs, by code {codes}" if codes else ""
+    return f"{recipe}; family {claim.family} of {family_size}{runs}"
 
 
 def prepare(claim: TrainingClaim, name: str, reading: Reading, evidence: Evidence, num_seeds: int | None) -> Case:

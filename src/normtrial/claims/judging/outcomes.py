@@ -21,7 +21,7 @@ from normtrial.report.outcome import outcome_for
 def value_of(run: RunRecord, outcome: Outcome) -> float:
     """The outcome of one run."""
     if outcome.read == "diverged":
-        return float(run.status == "diverged" or run.plateau)
+        return float(not trains(run, outcome.metric))
     if outcome.read == "happened":
         counts = [num for _, num in run.series.get(outcome.metric, [])]
         return float(max(counts) > 0) if counts else math.nan

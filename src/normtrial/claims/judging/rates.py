@@ -1,6 +1,8 @@
 """Each arm's learning rate, chosen on the selection seeds, and an arm's runs at it."""
 
+import itertools
 import statistics
+from collections import Counter
 
 from normtrial.claims.claim.training import Outcome, Reading, TrainingClaim
 from normtrial.claims.judging.evidence import Evidence, RunRecord, has
@@ -70,3 +72,13 @@ def taken(
         at = "" if rate is None else f" at {rate:g}"
         raise Missing(f"{arm}{at}: {lacking} of {len(trials)} runs are missing")
     return [evidence[trial] for trial in trials]
+
+
+def versions_of(claim: TrainingClaim, evidence: Evidence, num_seeds: int | None) -> Counter[str]:
+    """Hash of the code -> how many of the claim's runs it made, at whatever rate, for selection or judgement."""
+    rates = [*claim.grid, *([claim.shared] if claim.shared else [])] or [None]
+    seeds = [*claim.seeds.select, *judging_seeds(claim, num_seeds)]
+    trials = {
+        Trial(arm_at(claim, arm, rate), seed) for arm, rate, seed in itertools.product(claim.arms, rates, seeds)
+    }
+    return Counter(evidence[trial].code_hash for trial in trials if trial in evidence)

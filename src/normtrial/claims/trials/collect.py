@@ -125,7 +125,6 @@ def record_of(
         seed=trial.seed,
         run_id=run.run_id,
         status=summary["status"],
-        plateau="plateau" in summary["events"],
         steps=summary["steps"],
         planned=planned_steps,
         seconds=round(summary["seconds"], 1),
