@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from normtrial.claims.judging.evidence import Evidence, RunRecord
+from normtrial.claims.judging.judged import Finding
 from normtrial.claims.judging.outcomes import largest_rate
 from normtrial.claims.trials.needs import arm_at
 from tests.claims.made import CLAIM, claim, evidence, run
@@ -77,3 +78,19 @@ def test_arms_that_do_not_train_say_nothing_of_each_other(tmp_path: Path) -> Non
     found = finding(one, evidence(one, {"ln": trained, "bn": stuck}, "val/loss_nats"))
     assert found.effect == pytest.approx(0.155)
     assert found.notes == ["bn: in 8 of 8 seeds it does not train, counted"]
+
+
+def test_a_model_at_chance_has_nothing_to_lose(tmp_path: Path) -> None:
+    shuffled = "test/shuffle_words_0.2/accuracy"
+    text = CLAIM.replace("read: final}", f"read: final, minus: {shuffled}}}")
+    text = text[: text.index("gates:")] + "gates: {}\nrule: paired\nfamily: made\n"
+    one = claim(tmp_path, text)
+
+    def judged(bn: float) -> Finding:
+        found = evidence(one, {"ln": [0.9] * 8, "bn": [bn] * 8})
+        for trial, record in found.items():
+            record.series[shuffled] = [(200, record.series["test/accuracy"][0][1] - 0.01 * (trial.seed % 3))]
+        return finding(one, found)
+
+    assert judged(0.53).num == 8  # chance is 0.5; 0.525 closes 5 % of what is left
+    assert judged(0.52).verdict == "not testable on this task"

@@ -13,6 +13,7 @@ from normtrial.report.inference import Interval
 UP = Prediction(direction="up", smallest=0.01, size=0.07)
 SIZELESS = Prediction(direction="up", smallest=0.01)
 EQUAL = Prediction(direction="equal", smallest=0.01)
+NOT_WORSE = Prediction(direction="not_worse", smallest=0.01)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,10 @@ EQUAL = Prediction(direction="equal", smallest=0.01)
         (0.02, 0.06, EQUAL, "contradicted"),
         (-0.06, -0.02, EQUAL, "contradicted"),
         (0.005, 0.06, EQUAL, "inconclusive"),
+        (-0.005, 0.06, NOT_WORSE, "reproduced"),
+        (-0.02, 0.06, NOT_WORSE, "inconclusive"),
+        (-0.02, -0.005, NOT_WORSE, "inconclusive"),  # worse, perhaps by nothing of interest
+        (-0.06, -0.02, NOT_WORSE, "contradicted"),
     ],
 )
 def test_the_first_rule_that_holds(low: float, high: float, prediction: Prediction, verdict: str) -> None:

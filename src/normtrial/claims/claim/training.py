@@ -8,7 +8,7 @@ from normtrial.errors import not_one_of, require
 from normtrial.report.inference import Interval
 from normtrial.training.metrics import METRICS, find
 
-DIRECTIONS = ("up", "down", "equal")
+DIRECTIONS = ("up", "down", "equal", "not_worse")
 READS = ("final", "best", "mean", "spread", "steps_to_target", "diverged", "happened", "largest_rate")
 RULES = ("paired", "rate")
 RATES = ("best", "shared")
@@ -18,7 +18,7 @@ RATES = ("best", "shared")
 class Prediction:
     """What the claim says of the contrast. A size is always positive: in the claimed direction."""
 
-    direction: str  # up: the contrast is positive; down: negative; equal: no difference worth speaking of
+    direction: str  # up: the contrast is positive; down: negative; equal: within ±δ; not_worse: above −δ
     smallest: float  # smallest effect of interest δ, in the outcome's unit; of a log outcome in ln
     size: float | None = None  # as claimed; None where the source gives none
 
@@ -28,8 +28,8 @@ class Prediction:
             raise not_one_of(f"{where}.direction", self.direction, DIRECTIONS)
         require(self.smallest > 0, f"{where}.smallest={self.smallest} must be positive.")
         require(
-            self.size is None or (self.direction != "equal" and self.size >= self.smallest),
-            f"{where}.size={self.size} must be at least smallest={self.smallest}, and equality has none.",
+            self.size is None or (self.direction in ("up", "down") and self.size >= self.smallest),
+            f"{where}.size={self.size} must be at least smallest={self.smallest}, and goes with up and down only.",
         )
 
     def turned(self, interval: Interval) -> Interval:

@@ -5,15 +5,15 @@ Whatever claims are asked for, all of a family are looked at: a verdict never de
 
 import math
 import statistics
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from normtrial.claims.claim.training import Outcome, Reading, TrainingClaim
 from normtrial.claims.judging import gates, verdict
 from normtrial.claims.judging.evidence import Evidence, RunRecord
+from normtrial.claims.judging.failed import name_failed
 from normtrial.claims.judging.judged import Finding, Judgement, limits
-from normtrial.claims.judging.outcomes import largest_rate, slack, steps_to_target, trains, value_of
+from normtrial.claims.judging.outcomes import largest_rate, slack, value_of
 from normtrial.claims.judging.rates import Missing, best_rates, runs_of, versions_of
 from normtrial.report import inference
 from normtrial.report.inference import Interval
@@ -47,16 +47,22 @@ def judge(claims: Iterable[TrainingClaim], evidence: Evidence, num_seeds: int | 
     for claim in claims:
         findings = [case.finding for case in cases if case.claim is claim]
         primary = next(one for one in findings if one.name == claim.primary)
-        where = measured_on(claim, len(families[claim.family]), versions_of(claim, evidence, num_seeds))
+        best = {
+            arm: rate
+            for one in findings
+            if claim.readings[one.name].rate == "best"
+            for arm, rate in one.rates.items()
+        }
+        where = measured_on(claim, len(families[claim.family]), versions_of(claim, best, evidence, num_seeds))
         found.append(Judgement(claim.id, claim.kind, primary.verdict, claim.primary, findings, where))
     return found
 
 
-def measured_on(claim: TrainingClaim, family_size: int, versions: Counter[str]) -> str:
+def measured_on(claim: TrainingClaim, family_size: int, versions: dict[str, int]) -> str:
     """Recipe, family, and which versions of the code made the runs."""
     recipe = " ".join(claim.recipe) or "each arm's own recipe"
-    codes = ", ".join(f"{code} ({num})" for code, num in sorted(versions.items(), key=lambda pair: -pair[1]))
-    runs = f"; {versions.total()} runs, by code {codes}" if codes else ""
+    codes = ", ".join(f"{code} ({num})" for code, num in versions.items())
+    runs = f"; {sum(versions.values())} runs, by code {codes}" if codes else ""
     return f"{recipe}; family {claim.family} of {family_size}{runs}"
 
 
@@ -91,14 +97,7 @@ def prepare(claim: TrainingClaim, name: str, reading: Reading, evidence: Evidenc
     finding.planned = len(next(iter(values.values())))
     finding.means = {arm: statistics.fmean(each) for arm, each in values.items()}
     each = [sum(w * values[arm][n] for arm, w in reading.weights().items()) for n in range(finding.planned)]
-    count_diverged(finding, runs)
-    if outcome.read == "steps_to_target":
-        count_censored(finding, runs, outcome)
-    if outcome.read == "largest_rate":
-        count_untrained(finding, {arm: below(each, claim.grid) for arm, each in values.items()})
-    if outcome.read == "final" and outcome.metric.endswith("/loss_nats") and not (outcome.minus or outcome.over):
-        stuck = {arm: [not trains(run, outcome.metric) for run in each] for arm, each in runs.items()}
-        count_untrained(finding, stuck)
+    name_failed(finding, outcome, runs, values, claim.grid)
     lacking = sum(math.isnan(effect) for effect in each)
     if lacking:
         finding.verdict = verdict.INCONCLUSIVE
@@ -185,45 +184,6 @@ def p_of(case: Case) -> float:
         return inference.t_p_value(case.effects)
     assert case.interval_at is not None
     return inference.p_of(case.interval_at)
-
-
-def count_diverged(finding: Finding, runs: dict[str, list[RunRecord]]) -> None:
-    """Diverged runs are in the numbers, and named."""
-    for arm, each in runs.items():
-        if num := sum(run.status == "diverged" for run in each):
-            rate = inference.wilson(num, len(each))
-            finding.notes.append(
-                f"{arm}: {num} of {len(each)} diverged [{rate.low:.2f}, {rate.high:.2f}], counted"
-            )
-
-
-def count_censored(finding: Finding, runs: dict[str, list[RunRecord]], outcome: Outcome) -> None:
-    """Runs that never got to the target."""
-    late = {arm: [steps_to_target(run, outcome)[1] for run in each] for arm, each in runs.items()}
-    said = "{} of {} never got there; they count as all steps"
-    count_failing(finding, late, said, "in most seeds no arm reaches the target")
-
-
-def count_untrained(finding: Finding, untrained: dict[str, list[bool]]) -> None:
-    """Seeds in which an arm ends no better than the trivial predictor."""
-    count_failing(
-        finding, untrained, "in {} of {} seeds it does not train, counted", "in most seeds no arm trains"
-    )
-
-
-def count_failing(finding: Finding, failing: dict[str, list[bool]], said: str, of_all: str) -> None:
-    """Who failed is in the numbers, and named; where in most seeds every arm did, there is nothing to compare."""
-    for arm, each in failing.items():
-        if any(each):
-            finding.notes.append(f"{arm}: {said.format(sum(each), len(each))}")
-    if 2 * sum(all(seed) for seed in zip(*failing.values(), strict=True)) > finding.planned:
-        finding.verdict = verdict.NOT_TESTABLE
-        finding.notes.append(of_all)
-
-
-def below(values: list[float], grid: Sequence[float]) -> list[bool]:
-    """Whether no rate of the grid trained, by seed of a largest rate."""
-    return [value < math.log(min(grid)) - 1e-9 for value in values]
 
 
 def unit_of(outcome: Outcome) -> str:

@@ -118,9 +118,18 @@ def largest_rate(runs: dict[float, RunRecord], metric: str) -> float:
 
 
 def trains(run: RunRecord, metric: str) -> bool:
-    """Whether a run ends with a loss at least 1 % below the trivial predictor's."""
-    loss = run.last(metric)
-    return run.status != "diverged" and loss is not None and loss < 0.99 * run.trivial[metric.rsplit("/", 1)[1]]
+    """Whether a run ends better than the trivial predictor: a loss by 1 %, a score by 5 % of the rest."""
+    value, trivial = run.last(metric), run.trivial[metric.rsplit("/", 1)[1]]
+    if run.status == "diverged" or value is None:
+        return False
+    if outcome_for(metric, None).direction == "max":
+        return value > trivial + 0.05 * (1 - trivial)
+    return value < 0.99 * trivial
+
+
+def knows_trivial(run: RunRecord, metric: str) -> bool:
+    """Whether the trivial predictor's value of a metric is known."""
+    return metric.rsplit("/", 1)[1] in run.trivial
 
 
 def slack(weights: dict[str, float], values: dict[str, list[float]], grid: Sequence[float]) -> tuple[float, float]:

@@ -1,13 +1,20 @@
 """Each arm's learning rate, chosen on the selection seeds, and an arm's runs at it."""
 
-import itertools
 import statistics
 from collections import Counter
 
 from normtrial.claims.claim.training import Outcome, Reading, TrainingClaim
 from normtrial.claims.judging.evidence import Evidence, RunRecord, has
 from normtrial.claims.judging.outcomes import value_of
-from normtrial.claims.trials.needs import Trial, arm_at, judging_seeds, metrics_of, reads_whole_grid
+from normtrial.claims.trials.needs import (
+    Trial,
+    arm_at,
+    judging,
+    judging_seeds,
+    metrics_of,
+    reads_whole_grid,
+    selecting,
+)
 from normtrial.report.outcome import outcome_for
 
 
@@ -74,11 +81,10 @@ def taken(
     return [evidence[trial] for trial in trials]
 
 
-def versions_of(claim: TrainingClaim, evidence: Evidence, num_seeds: int | None) -> Counter[str]:
-    """Hash of the code -> how many of the claim's runs it made, at whatever rate, for selection or judgement."""
-    rates = [*claim.grid, *([claim.shared] if claim.shared else [])] or [None]
-    seeds = [*claim.seeds.select, *judging_seeds(claim, num_seeds)]
-    trials = {
-        Trial(arm_at(claim, arm, rate), seed) for arm, rate, seed in itertools.product(claim.arms, rates, seeds)
-    }
-    return Counter(evidence[trial].code_hash for trial in trials if trial in evidence)
+def versions_of(
+    claim: TrainingClaim, best: dict[str, float], evidence: Evidence, num_seeds: int | None
+) -> dict[str, int]:
+    """Hash of the code -> how many of the claim's runs it made, most first; `best` are the chosen rates."""
+    trials = {*selecting(claim), *judging(claim, best, num_seeds)}
+    counted = Counter(evidence[trial].code_hash for trial in sorted(trials) if trial in evidence)
+    return dict(counted.most_common())

@@ -21,7 +21,7 @@ def decide(measured: Interval, prediction: Prediction) -> str:
     - inconclusive
 
     A claim of equality is reproduced where another would be `no effect`, and contradicted where the interval lies
-    beyond δ on either side.
+    beyond δ on either side; a claim not to be worse is reproduced where −δ < lo, and contradicted where hi < −δ.
 
     >>> decide(Interval(0.05, 0.03, 0.08), Prediction(direction="up", smallest=0.01, size=0.07))
     'reproduced'
@@ -36,6 +36,10 @@ def decide(measured: Interval, prediction: Prediction) -> str:
         if within:
             return REPRODUCED
         return CONTRADICTED if turned.low > delta or turned.high < -delta else INCONCLUSIVE
+    if prediction.direction == "not_worse":
+        if turned.low > -delta:
+            return REPRODUCED
+        return CONTRADICTED if turned.high < -delta else INCONCLUSIVE
     if within:
         return NO_EFFECT
     if turned.low > delta and (prediction.size is None or turned.high >= prediction.size):
