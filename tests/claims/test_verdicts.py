@@ -26,8 +26,10 @@ NOT_WORSE = Prediction(direction="not_worse", smallest=0.01)
         (0.02, 0.06, SIZELESS, "reproduced"),
         (0.005, 0.06, SIZELESS, "direction only"),
         (-0.06, -0.02, UP, "contradicted"),
-        (-0.02, 0.05, UP, "inconclusive"),
-        (-0.01, 0.0, UP, "inconclusive"),  # bounds are open
+        (-0.02, 0.07, UP, "inconclusive"),  # the claimed size is not excluded
+        (-0.02, 0.05, UP, "size excluded"),
+        (-0.02, 0.05, SIZELESS, "inconclusive"),
+        (-0.01, 0.0, SIZELESS, "inconclusive"),  # bounds are open
         (-0.009, 0.009, EQUAL, "reproduced"),
         (0.02, 0.06, EQUAL, "contradicted"),
         (-0.06, -0.02, EQUAL, "contradicted"),

@@ -164,7 +164,7 @@ def conclude(family: list[Case]) -> None:
         finding.verdict = verdict.decide(judged, prediction)
 
         def settled(interval: Interval) -> bool:
-            return verdict.decide(interval, prediction) != verdict.INCONCLUSIVE  # noqa: B023
+            return verdict.decide(interval, prediction) not in verdict.OPEN  # noqa: B023
 
         if case.claim.rule == "rate":
             finding.detectable = inference.detectable_rate(len(case.effects), level)
@@ -174,7 +174,7 @@ def conclude(family: list[Case]) -> None:
         finding.detectable = inference.detectable_effect(deviation, len(case.effects), level)
         if case.claim.outcome_of(case.reading).read == "largest_rate":
             finding.notes.append("the interval holds the grid's brackets, which more seeds would not narrow")
-        elif finding.verdict == verdict.INCONCLUSIVE:
+        elif finding.verdict in verdict.OPEN:
             finding.seeds_needed = inference.seeds_until(settled, plain.estimate, deviation, finding.num, level)
 
 

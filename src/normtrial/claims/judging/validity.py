@@ -153,6 +153,14 @@ def error_rates(times: int, num: int) -> Iterable[Row]:
         yield Row(f"A/A called unequal, n = {num}", noise_name, called, "at most 0.05", times)
         called = share(verdicts(effects + 4.0, equal), (verdict.REPRODUCED,))
         yield Row(f"called equal where the effect is δ, n = {num}", noise_name, called, "at most 0.05", times)
+        not_worse = Prediction(direction="not_worse", smallest=4.0)
+        called = share(verdicts(effects - 4.0, not_worse), (verdict.REPRODUCED,))
+        yield Row(f"called not worse where the effect is −δ, n = {num}", noise_name, called, "at most 0.05", times)
+        sized = Prediction(direction="up", smallest=0.1, size=1.0)
+        called = share(
+            verdicts(effects + 1.0, sized), (verdict.SIZE_EXCLUDED, verdict.NO_EFFECT, verdict.CONTRADICTED)
+        )
+        yield Row(f"a true size called excluded, n = {num}", noise_name, called, "at most 0.05", times)
     for rate in (0.1, 0.5):
         yield Row(
             "A/A called an effect, rule rate, n = 8", f"binary, p = {rate}", rate_error(rate, 8), "at most 0.05", 0

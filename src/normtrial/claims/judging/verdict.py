@@ -4,11 +4,22 @@ from normtrial.claims.claim.training import Prediction
 from normtrial.report.inference import Interval
 
 REPRODUCED, DIRECTION, CONTRADICTED = "reproduced", "direction only", "contradicted"
-NO_EFFECT, INCONCLUSIVE = "no effect", "inconclusive"
+NO_EFFECT, SIZE_EXCLUDED, INCONCLUSIVE = "no effect", "size excluded", "inconclusive"
 NOT_TESTABLE = "not testable on this task"
 IN_PART = "in part"  # of exact and cost claims with several parts
 PENDING = "pending"  # runs are missing
-VERDICTS = (REPRODUCED, DIRECTION, IN_PART, NO_EFFECT, CONTRADICTED, INCONCLUSIVE, NOT_TESTABLE, PENDING)
+VERDICTS = (
+    REPRODUCED,
+    DIRECTION,
+    IN_PART,
+    NO_EFFECT,
+    CONTRADICTED,
+    SIZE_EXCLUDED,
+    INCONCLUSIVE,
+    NOT_TESTABLE,
+    PENDING,
+)
+OPEN = (SIZE_EXCLUDED, INCONCLUSIVE)  # more seeds would say more
 
 
 def decide(measured: Interval, prediction: Prediction) -> str:
@@ -18,6 +29,7 @@ def decide(measured: Interval, prediction: Prediction) -> str:
     - reproduced: lo > δ, and no size is claimed or hi reaches it
     - direction only: lo > 0
     - contradicted: hi < 0
+    - size excluded: a size is claimed, and hi does not reach it
     - inconclusive
 
     A claim of equality is reproduced where another would be `no effect`, and contradicted where the interval lies
@@ -46,7 +58,9 @@ def decide(measured: Interval, prediction: Prediction) -> str:
         return REPRODUCED
     if turned.low > 0:
         return DIRECTION
-    return CONTRADICTED if turned.high < 0 else INCONCLUSIVE
+    if turned.high < 0:
+        return CONTRADICTED
+    return SIZE_EXCLUDED if prediction.size is not None and turned.high < prediction.size else INCONCLUSIVE
 
 
 def of_parts(held: list[bool | None]) -> str:

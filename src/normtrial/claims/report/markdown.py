@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from normtrial.claims.claim.model import Claim
 from normtrial.claims.judging.judged import Finding, Judgement
-from normtrial.claims.judging.verdict import PENDING
+from normtrial.claims.judging.verdict import OPEN, PENDING
 from normtrial.claims.report.table import HEADERS, by_verdict, command, measured, number, opposed, row
 
 INTRODUCTION = """\
@@ -88,7 +88,7 @@ def remarks(finding: Finding) -> list[str]:
         said.append(f"p {number(finding.p)} at level {number(finding.level)}")
     if finding.seeds_needed is not None:
         said.append(f"{finding.seeds_needed} seeds would settle it")
-    elif finding.verdict == "inconclusive" and finding.p is not None:
+    elif finding.verdict in OPEN and finding.p is not None:
         said.append("not settled by 10,000 seeds")
     return said if finding.verdict != PENDING else said[:1]
 
