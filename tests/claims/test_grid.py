@@ -41,7 +41,7 @@ def test_the_largest_usable_rate_is_below_the_first_that_fails() -> None:
     ("ln", "bn", "verdict"),
     [
         (0.004, 0.001, "direction only"),  # between 2 and 8 times as large
-        (0.004, 0.002, "inconclusive"),  # anything from as large to 4 times
+        (0.004, 0.002, "size excluded"),  # anything from as large to 4 times; 5 are claimed
         (0.002, 0.002, "no effect"),  # less than twice either way
         (0.008, 0.001, "reproduced"),  # at least 4 times: the grid ends
         (0.001, 0.008, "contradicted"),
