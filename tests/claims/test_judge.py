@@ -1,7 +1,9 @@
 """The judge on runs that are made up: what is planted is found, and what is left out is missed."""
 
 import math
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +199,17 @@ def test_evidence_comes_back_as_it_was_kept(tmp_path: Path) -> None:
     assert set(again) == set(records)
     kept.write(reversed(list(again.values())), tmp_path)
     assert path.read_bytes() == first
+
+
+def test_evidence_that_two_commands_write_at_once_is_whole(tmp_path: Path) -> None:
+    records = list(evidence(claim(tmp_path), VALUES).values()) * 20
+    kept.write(records, tmp_path)
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        writing = [pool.submit(kept.write, records, tmp_path) for _ in range(20)]
+        while not all(one.done() for one in writing):
+            assert len(kept.read(tmp_path)) == 24
+        for one in writing:
+            one.result()
 
 
 def test_more_seeds_than_registered_are_counted_on(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from normtrial.claims.trials.needs import Trial
+from normtrial.records import write_bytes
 
 FILE = "runs.parquet"
 SERIES = pa.list_(
@@ -77,11 +78,12 @@ def read(folder: Path) -> Evidence:
 
 
 def write(records: Iterable[RunRecord], folder: Path) -> Path:
-    """Keep them, sorted, the same bytes for the same runs."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Keep them, sorted, the same bytes for the same runs; whole, also where two commands do so at once."""
     rows = [_to_row(record) for record in sorted(records, key=lambda record: record.trial)]
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
-    pq.write_table(table, folder / FILE, compression="zstd", compression_level=19)
+    content = pa.BufferOutputStream()
+    pq.write_table(table, content, compression="zstd", compression_level=19)
+    write_bytes(folder / FILE, memoryview(content.getvalue()))
     return folder / FILE
 
 
